@@ -1,0 +1,1 @@
+"""The application: pages over `core`, and the charts they draw."""

@@ -1,0 +1,92 @@
+"""Panel: a chart with its title, and behind one button its table, files and Python."""
+
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from app.charts import Chart
+from app.charts.snippet import snippet
+from app.charts.table import csv
+from app.charts.theme import Theme
+
+Select = str | tuple[str, ...]
+
+
+def theme() -> Theme:
+    """The theme that this visitor sees."""
+    return st.session_state.theme
+
+
+def chart(
+    drawn: Chart,
+    name: str,
+    key: str,
+    *,
+    select: Sequence[str] = (),
+    on_select: Callable[[], None] | None = None,
+    about: str = "",
+    **options: Any,
+) -> Any:
+    """Draw `drawn`, named `name` in `app.charts.snippet`, of the run `key`; what was selected."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        title = drawn.title or about
+        st.markdown(f"**{literal(title)}**" if title else "", width="stretch")
+        more(drawn, name, key, **options)
+    if drawn.title and about:
+        st.caption(about)
+    return figure(drawn, name, select=select, on_select=on_select)
+
+
+def figure(
+    drawn: Chart,
+    name: str,
+    *,
+    select: Sequence[str] = (),
+    on_select: Callable[[], None] | None = None,
+) -> Any:
+    """The figure alone."""
+    image = {"format": "svg", "filename": f"forgetscope-{name}"}
+    selecting: dict[str, Any] = {}
+    if select:
+        selecting = {"on_select": on_select or "rerun", "selection_mode": tuple(select)}
+    return st.plotly_chart(
+        drawn.figure,
+        theme=None,
+        key=f"chart-{name}",
+        alt=drawn.alt,
+        config={"displaylogo": False, "toImageButtonOptions": image, "scrollZoom": False},
+        **selecting,
+    )
+
+
+def more(drawn: Chart, name: str, key: str, **options: Any) -> None:
+    """The button that opens a chart's table, files and Python."""
+    with st.popover(
+        "", icon=":material/more_horiz:", help="Table, files and Python", type="tertiary"
+    ):
+        st.caption("The picture's menu (top right of it) saves it as SVG.")
+        st.download_button(
+            "Numbers as CSV",
+            csv(drawn.table),
+            file_name=f"forgetscope-{name}.csv",
+            mime="text/csv",
+            icon=":material/download:",
+            key=f"csv-{name}",
+            on_click="ignore",
+        )
+        if st.toggle("Show the table", key=f"table-{name}"):
+            st.dataframe(drawn.table, hide_index=True, key=f"rows-{name}", height=260)
+        if st.toggle("Show the Python", key=f"code-{name}"):
+            st.code(snippet(name, key, theme=theme().name, **options), language="python")
+
+
+def literal(text: str) -> str:
+    """`text` so that Markdown shows it as it is."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+-.!|~$<>:" else c for c in text)
+
+
+def note(text: str) -> None:
+    """A muted line of HTML-safe plain text."""
+    st.html(f'<div class="fs-small" style="color:{theme().muted}">{escape(text)}</div>')

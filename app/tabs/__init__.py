@@ -1,0 +1,1 @@
+"""Tabs of a finished run: each module has `draw(record, ask)`."""

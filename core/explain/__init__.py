@@ -1,0 +1,1 @@
+"""Explain: where in an image a model finds its evidence."""

@@ -1,0 +1,1 @@
+"""Geometry of features: simplex frames, neural collapse, alignment, maps of the plane."""

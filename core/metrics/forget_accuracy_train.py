@@ -1,0 +1,21 @@
+"""Forget accuracy, train: share of the forget set that the model names rightly."""
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+from core.metrics.accuracy import accuracy
+from core.metrics.base import Metric
+
+
+@final
+@dataclass(frozen=True)
+class ForgetAccuracyTrain(Metric):
+    """Argmax over all k logits; a tie is a miss."""
+
+    unit: ClassVar = "fraction"
+    low: ClassVar = 0.0
+    high: ClassVar = 1.0
+    ideal: ClassVar = "gold"
+
+    def measure(self, model, reference, tap, seed):
+        return accuracy(model, "forget", seed)

@@ -1,0 +1,54 @@
+"""Pool: processes for jobs, which import nothing of the program that starts them."""
+
+import multiprocessing
+import os
+import sys
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+
+from core import worker
+
+
+def processes(workers: int) -> Executor:
+    """A pool of fresh processes that share the machine's cores."""
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, context, worker.begin, (threads,))
+
+
+def before_exit(close: Callable[[], None]) -> None:
+    """Call the method at the end of the program, before Python waits for the workers.
+
+    They would finish their jobs first. `atexit` comes too late, and nothing public comes earlier;
+    what is registered last is called first, `concurrent.futures` has registered on import.
+    """
+    method = weakref.WeakMethod(close)
+
+    def end() -> None:
+        alive = method()
+        if alive is not None:
+            alive()
+
+    threading._register_atexit(end)  # pyright: ignore[reportAttributeAccessIssue]
+
+
+_swap = threading.Lock()
+
+
+@contextmanager
+def plain_main() -> Iterator[None]:
+    """Processes that start meanwhile do not import the program that starts them.
+
+    Streamlit puts the page into `__main__`; a spawned process would run it.
+    """
+    with _swap:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
