@@ -18,7 +18,7 @@ from core.unlearners import UNLEARNERS
 from core.unlearners.base import Unlearner
 
 KINDS = {"class": "Class", "classes": "Classes", "random": "Random", "ids": "Images"}
-THUMB = 21
+THUMB = 19
 """Pixels of a side of a thumbnail in the sidebar: ten of them fit in a row."""
 ACCESS = {"forget": "forget set", "retain": "retain set", "head": "head"}
 
@@ -142,7 +142,8 @@ def _classes(data: Dataset) -> str:
     names = st.multiselect(
         "Classes to forget", data.classes, key="form_classes", label_visibility="collapsed"
     )
-    return f"classes:{','.join(names)}" if len(names) != 1 else f"class:{names[0]}"
+    labels = tuple(sorted(data.classes.index(name) for name in names))
+    return str(ForgetClasses(labels, tuple(data.classes[i] for i in labels)))
 
 
 def _random(data: Dataset) -> str:

@@ -1,6 +1,6 @@
 """Panel: a chart with its title, and behind one button its table, files and Python."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -10,8 +10,6 @@ from app.charts import Chart
 from app.charts.snippet import snippet
 from app.charts.table import csv
 from app.charts.theme import Theme
-
-Select = str | tuple[str, ...]
 
 
 def theme() -> Theme:
@@ -25,43 +23,42 @@ def chart(
     key: str,
     *,
     select: Sequence[str] = (),
-    on_select: Callable[[], None] | None = None,
     about: str = "",
+    widget: str = "",
     **options: Any,
 ) -> Any:
-    """Draw `drawn`, named `name` in `app.charts.snippet`, of the run `key`; what was selected."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    """Draw `drawn`, named `name` in `app.charts.snippet`, of the run `key`; what was selected.
+
+    `about` stands under the chart's own title; `widget` tells two charts of one name apart;
+    `options` are those with which the picture was drawn.
+    """
+    widget = widget or name
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
         title = drawn.title or about
         st.markdown(f"**{literal(title)}**" if title else "", width="stretch")
-        more(drawn, name, key, **options)
+        more(drawn, name, key, widget, **options)
     if drawn.title and about:
         st.caption(about)
-    return figure(drawn, name, select=select, on_select=on_select)
+    return figure(drawn, widget, select=select)
 
 
-def figure(
-    drawn: Chart,
-    name: str,
-    *,
-    select: Sequence[str] = (),
-    on_select: Callable[[], None] | None = None,
-) -> Any:
-    """The figure alone."""
-    image = {"format": "svg", "filename": f"forgetscope-{name}"}
+def figure(drawn: Chart, widget: str, *, select: Sequence[str] = ()) -> Any:
+    """The figure alone; what was selected in it."""
+    image = {"format": "svg", "filename": f"forgetscope-{widget}"}
     selecting: dict[str, Any] = {}
     if select:
-        selecting = {"on_select": on_select or "rerun", "selection_mode": tuple(select)}
+        selecting = {"on_select": "rerun", "selection_mode": tuple(select)}
     return st.plotly_chart(
         drawn.figure,
         theme=None,
-        key=f"chart-{name}",
+        key=f"chart-{widget}",
         alt=drawn.alt,
         config={"displaylogo": False, "toImageButtonOptions": image, "scrollZoom": False},
         **selecting,
     )
 
 
-def more(drawn: Chart, name: str, key: str, **options: Any) -> None:
+def more(drawn: Chart, name: str, key: str, widget: str, **options: Any) -> None:
     """The button that opens a chart's table, files and Python."""
     with st.popover(
         "", icon=":material/more_horiz:", help="Table, files and Python", type="tertiary"
@@ -69,16 +66,16 @@ def more(drawn: Chart, name: str, key: str, **options: Any) -> None:
         st.caption("The picture's menu (top right of it) saves it as SVG.")
         st.download_button(
             "Numbers as CSV",
-            csv(drawn.table),
-            file_name=f"forgetscope-{name}.csv",
+            lambda: csv(drawn.table),
+            file_name=f"forgetscope-{widget}.csv",
             mime="text/csv",
             icon=":material/download:",
-            key=f"csv-{name}",
+            key=f"csv-{widget}",
             on_click="ignore",
         )
-        if st.toggle("Show the table", key=f"table-{name}"):
-            st.dataframe(drawn.table, hide_index=True, key=f"rows-{name}", height=260)
-        if st.toggle("Show the Python", key=f"code-{name}"):
+        if st.toggle("Show the table", key=f"table-{widget}"):
+            st.dataframe(drawn.table, hide_index=True, key=f"rows-{widget}", height=260)
+        if st.toggle("Show the Python", key=f"code-{widget}"):
             st.code(snippet(name, key, theme=theme().name, **options), language="python")
 
 

@@ -42,7 +42,7 @@ MARKS = {True: "✓", False: "✗", None: "?"}
 
 
 def verdict(record: Record) -> None:
-    """The word, the sentence, and the criteria to unfold."""
+    """The word, the sentence, and how the criteria stand."""
     found: dict[str, Any] = record.report["verdict"]
     colours = theme()
     tone = TONES.get(found["name"], {}).get(colours.name) or colours.text("unlearned")
@@ -57,12 +57,17 @@ def verdict(record: Record) -> None:
         f'<div class="why">{escape(found["reason"])}'
         f'<div class="fs-small" style="color:{colours.muted}">{states}</div></div></div>'
     )
-    with st.expander("Criteria, thresholds and intervals", key="criteria"):
-        st.dataframe(lines(found), hide_index=True, key="criteria-table")
+
+
+def criteria(found: dict[str, Any]) -> None:
+    """The button that unfolds the verdict's checks."""
+    with st.popover("Criteria and intervals", type="tertiary", icon=":material/rule:"):
+        st.dataframe(lines(found), hide_index=True, key="criteria-table", width=860)
         st.caption(
             "Each reading is judged by its gap to gold. What is allowed is a fixed tolerance plus,"
-            " for probes and membership, the spread of the golds, which differ in seed only. A"
-            " check stays open where its interval is wider than what is allowed."
+            " for probes and membership, what the golds' seeds alone would do. A check fails where"
+            " the whole 95 % interval of the gap lies beyond that, and stays open where the"
+            " interval is wider than what is allowed."
         )
 
 
@@ -115,7 +120,8 @@ def readings(record: Record) -> None:
     drawn = dumbbell.draw([known[name] for name in SHOWN[level]], theme(), labels=LABELS)
     st.html(drawn.html)
     with st.container(horizontal=True, vertical_alignment="center", key="strip-key"):
-        st.html(legend())
+        st.html(legend(), width="stretch")
+        criteria(record.report["verdict"])
         with st.popover("All readings", type="tertiary", icon=":material/table_rows:"):
             everything = pictures.readings(record, theme()).table
             st.dataframe(everything, hide_index=True, key="all-readings", height=420)
@@ -130,18 +136,16 @@ def readings(record: Record) -> None:
 
 
 def legend() -> str:
-    """What ring, dot and diamond mean, as HTML."""
+    """What ring, dot and diamond mean, as HTML (which keeps no inline SVG)."""
     colours = theme()
+    ring = f"border:2px solid {colours.edge('original')}"
+    diamond = f"background:{colours.mark('gold')};border-radius:1px;transform:rotate(45deg)"
     marks = {
-        "original": f'<circle cx="7" cy="7" r="4.5" fill="none" stroke="{colours.edge("original")}"'
-        ' stroke-width="2"/>',
-        "unlearned": f'<circle cx="7" cy="7" r="4.5" fill="{colours.mark("unlearned")}"/>',
-        "gold": f'<path d="M1 7L7 1L13 7L7 13Z" fill="{colours.mark("gold")}"/>',
+        "original": ring,
+        "unlearned": f"background:{colours.mark('unlearned')}",
+        "gold": diamond,
     }
-    items = "".join(
-        f'<span><svg width="14" height="14" aria-hidden="true">{mark}</svg>{name}</span>'
-        for name, mark in marks.items()
-    )
+    items = "".join(f'<span><i style="{style}"></i>{name}</span>' for name, style in marks.items())
     return (
         f'<div class="fs-legend" style="color:{colours.muted}">{items}'
         "<span>bar: interval, or spread of the golds</span></div>"

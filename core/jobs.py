@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import filelock
@@ -67,6 +68,9 @@ class Jobs:
         self._alive.acquire()
         runs.store.sweep()
         self._prune()
+        self._closed = False
+        self._events: SimpleQueue[tuple[Job, Future[State]] | None] = SimpleQueue()
+        threading.Thread(target=self._dispatch, daemon=True).start()
         before_exit(self.close)
 
     def submit(self, recipe: Recipe) -> str:
@@ -156,11 +160,12 @@ class Jobs:
     def close(self) -> None:
         """Cancel everything and let the workers go."""
         with self._changed:
+            self._closed = True
             for key in list(self._active):
                 self.cancel(key)
-            pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown(wait=False, cancel_futures=True)
+        self._events.put(None)
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
         self._alive.release()
         self._mark(self._owner).unlink(missing_ok=True)
 
@@ -176,19 +181,32 @@ class Jobs:
         (folder / "cancel").unlink(missing_ok=True)
         worker.write(folder, Status("queued"), self._owner)
         self._active[job.key] = job
-        self._pump()
+        self._events.put(None)
 
-    def _pump(self) -> None:
-        while (job := self._next()) is not None:
-            job.running = True
-            self._start(job).add_done_callback(partial(self._finished, job))
+    def _dispatch(self) -> None:
+        # One thread alone talks to the executor, and holds no lock meanwhile: an executor calls
+        # back from a thread of its own, under a lock of its own.
+        while not self._closed or self._active:
+            event = self._events.get()
+            if event is not None:
+                self._finish(*event)
+            while (job := self._next()) is not None:
+                future = self._start(job)
+                future.add_done_callback(partial(self._note, job))
+
+    def _note(self, job: Job, future: "Future[State]") -> None:
+        self._events.put((job, future))
 
     def _next(self) -> Job | None:
         """What to start now, people's jobs first; None while every worker is busy."""
-        waiting = [job for job in self._active.values() if not job.running]
-        if not waiting or len(self._active) - len(waiting) >= self._workers:
-            return None
-        return next((job for job in waiting if job.urgent), waiting[0])
+        with self._changed:
+            waiting = [job for job in self._active.values() if not job.running]
+            busy = len(self._active) - len(waiting)
+            if not waiting or busy >= self._workers or self._closed:
+                return None
+            job = next((job for job in waiting if job.urgent), waiting[0])
+            job.running = True
+            return job
 
     def _start(self, job: Job) -> "Future[State]":
         args = (self.runs.root, self._place(job.key), self._owner, job.task, job.args)
@@ -198,29 +216,26 @@ class Jobs:
             try:
                 with plain_main():
                     return self._pool.submit(worker.work, *args)
-            except BrokenExecutor:  # died while idle
+            except BrokenExecutor:  # one of its processes has died
                 self._pool = None
         failed: Future[State] = Future()
         failed.set_exception(BrokenExecutor())
         return failed
 
-    def _finished(self, job: Job, future: "Future[State]") -> None:
+    def _finish(self, job: Job, future: "Future[State]") -> None:
+        status, ended = None, "failed"  # the status is written by the worker, if it lives
         try:
-            future.result()
-            ended = None  # written by the worker
+            ended = future.result()
         except (CancelledError, KeyboardInterrupt):
-            ended = Status("cancelled")
+            status, ended = Status("cancelled"), "cancelled"
         except BrokenExecutor:
-            ended = Status("failed", self._stage(job), reason="The worker was killed.")
+            status = Status("failed", self._stage(job), reason="The worker was killed.")
         except Exception as error:
-            ended = Status("failed", self._stage(job), reason=worker.sentence(error))
+            status = Status("failed", self._stage(job), reason=worker.sentence(error))
         with self._changed:
-            if ended is not None and ended.reason == "The worker was killed.":
-                self._pool = None
-            self._end(job, ended)
-            if job.again:
+            self._end(job, status)
+            if job.again and ended == "cancelled":
                 self._enqueue(Job(job.key, job.task, job.args, job.urgent, job.group))
-            self._pump()
 
     def _end(self, job: Job, status: Status | None) -> None:
         if status is not None:

@@ -132,9 +132,11 @@ def leaking(inside: Row, about: str) -> tuple[Name, str]:
     failed = [c for c in inside["checks"] if c["holds"] is False]
     leaks = [c for c in failed if (c["gap"] > 0) == (c["side"] != "below")]
     if not leaks:
-        worst = told(inside["worst"])
-        return "Inconclusive", f"It went past gold, which is damage, not forgetting: {worst}."
-    shown = told(max(leaks, key=lambda c: abs(c["gap"]) - c["tolerance"]))
+        past = told(inside["worst"])
+        return "Inconclusive", f"It went past gold, which is damage, not forgetting: {past}."
+    # A probe that reads the class says more to a person than a likeness does.
+    worst = max(leaks, key=lambda c: (c["reading"] in PROBES, abs(c["gap"]) - c["tolerance"]))
+    shown = told(worst)
     if inside["name"] == "membership":
         return "Masked", f"It answers like gold, but still tells that it has seen {about}: {shown}."
     return "Masked", f"It no longer says {about}, but its features still know: {shown}."

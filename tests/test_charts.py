@@ -319,6 +319,11 @@ def test_the_python_beside_a_picture_runs(name, monkeypatch, tmp_path):
     assert list(tmp_path.iterdir())
 
 
+def test_a_hostile_key_stays_a_text_in_the_script():
+    script = snippet("depth", '"""\nimport os\n"""', names=["probe_linear"])
+    assert not [n for n in ast.walk(ast.parse(script)) if isinstance(n, ast.Import)]
+
+
 def test_charts_import_no_page_no_torch_no_engine():
     for path in (Path(__file__).parents[1] / "app" / "charts").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -37,7 +37,7 @@ def draw(
     """A strip of cells; `labels` gives shorter titles by the reading's name."""
     named = [dict(r) | {"title": (labels or {}).get(r["name"], r["title"])} for r in readings]
     cells = "".join(cell(r, theme) for r in named)
-    grid = "display:grid;grid-template-columns:repeat(auto-fit,minmax(132px,1fr));gap:12px 18px"
+    grid = "display:grid;grid-template-columns:repeat(auto-fit,minmax(106px,1fr));gap:12px 16px"
     html = f'<div role="list" style="{grid};font-family:{attribute(FONT)}">{cells}</div>'
     alt = " ".join(spoken(r) for r in named)
     return Strip(html, sheet(named, theme), headline(named), alt, numbers(named))

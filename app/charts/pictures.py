@@ -140,7 +140,7 @@ def centred(rows: Array) -> Array:
 def length(rows: Any) -> float:
     """Mean length of the rows that are not at the centre."""
     norms = np.linalg.norm(rows, axis=1)
-    return float(norms.mean()) if len(norms) else 0.0
+    return float(norms[norms > 0].mean()) if (norms > 0).any() else 0.0
 
 
 def along_strength(run: Run, theme: Theme, chosen: float = 1.0) -> Chart | None:

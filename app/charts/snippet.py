@@ -2,7 +2,7 @@
 
 from typing import Any
 
-HEAD = '''"""{title} of run {key}, as Forgetscope draws it."""
+HEAD = '''"""{title}, as Forgetscope draws it."""
 
 from app.charts import pictures
 from app.charts.theme import {theme}

@@ -71,12 +71,6 @@ def change(number: float | None, unit: str = "") -> str:
     return ("+" if number > 0 else "") + amount(number, unit)
 
 
-def column(name: str, unit: str = "") -> str:
-    """A table's column header: the name with its unit."""
-    shown = {"fraction": "fraction", "": "", "ratio": ""}.get(unit, unit)
-    return f"{name} ({shown})" if shown else name
-
-
 def listed(names: Sequence[object]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     words = [str(name) for name in names]

@@ -7,7 +7,7 @@ from app.charts import pictures
 from app.panel import chart, note, theme
 from core.records import Record
 
-PROBES = ("probe_linear", "probe_mlp", "probe_norm", "probe_linear_auroc")
+PROBES = ("probe_linear", "probe_mlp", "probe_norm")
 OTHERS = ("cka_depth_original", "cka_depth_gold", "fisher")
 
 
@@ -34,6 +34,6 @@ def draw(record: Record, ask: Ask) -> None:
         record.key,
         about="How alike the features are to the original's and to gold's, and how far the forget"
         " class lies from the rest.",
-        name="depth-others",
+        widget="depth-others",
         names=list(OTHERS),
     )

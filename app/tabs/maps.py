@@ -85,13 +85,13 @@ def arranged(record: Record, ask: Ask, method: str) -> str | None:
 def header(model: str, title: str, record: Record, method: str, one: Any) -> None:
     """A map's name, what it shows, and its exports."""
     colours = theme()
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False):
         st.html(
             f'<div class="fs-maphead"><b style="color:{colours.text(model)}">{NAMES[model]}</b>'
             f'<span class="fs-small" style="color:{colours.muted}">{escape(title)}</span></div>',
             width="stretch",
         )
-        more(one, "map", record.key, name=f"map-{model}", method=method)
+        more(one, "map", record.key, f"map-{model}", method=method)
 
 
 def remember(key: str, model: str, ids: list[int]) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from core import registry
 from core.data.base import Report, Source, silent
@@ -38,7 +39,9 @@ def load(name: str, report: Report = silent) -> Dataset:
 
 def stamp(name: str) -> float:
     """Changes when the file behind `npz:FILE` does, so that no stale copy is served."""
-    from pathlib import Path
-
-    path = Path(name.partition(":")[2])
-    return path.stat().st_mtime if name.startswith("npz:") and path.is_file() else 0.0
+    if not name.startswith("npz:"):
+        return 0.0
+    try:
+        return Path(name.partition(":")[2]).stat().st_mtime
+    except (OSError, ValueError):  # no such file, or a path that no file can have
+        return 0.0

@@ -34,6 +34,6 @@ class Source(abc.ABC):
             DataError: it cannot be had, in one sentence.
         """
 
-    def classes(self) -> tuple[str, ...]:
+    def classes(self, argument: str = "") -> tuple[str, ...]:
         """Class names, without a download; empty when only the file itself can tell."""
-        return self.load().classes
+        return self.load(argument).classes

@@ -35,7 +35,7 @@ class Blobs(Source):
             mirrors=False,
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         return tuple(f"blob {letter}" for letter in "ABCDEF")
 
 

@@ -53,7 +53,7 @@ class Cifar10(Source):
             model="resnet18",
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         return CLASSES
 
 

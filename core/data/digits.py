@@ -34,7 +34,7 @@ class Digits(Source):
             mirrors=False,
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         return tuple("0123456789")
 
 

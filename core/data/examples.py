@@ -122,8 +122,14 @@ class Dataset:
     @cached_property
     def moments(self) -> tuple[Tensor, Tensor]:
         """Mean and standard deviation per channel of the training pixels in [0, 1] (c)."""
-        pixels = self.train.x.float() / 255
-        return pixels.mean((0, 2, 3)), pixels.std((0, 2, 3)).clamp_min(1e-3)
+        # By counting levels: no float copy of all pixels.
+        levels = torch.arange(256).double() / 255
+        channels = self.train.x.unbind(1)
+        counts = torch.stack([torch.bincount(c.flatten(), minlength=256) for c in channels])
+        n = counts.sum(1)
+        mean = counts.double() @ levels / n
+        var = (counts * (levels - mean[:, None]) ** 2).sum(1) / (n - 1)
+        return mean.float(), var.sqrt().float().clamp_min(1e-3)
 
     @cached_property
     def parts(self) -> tuple[Examples, ...]:

@@ -49,5 +49,5 @@ class Fashion(Source):
             origin="Part of Fashion-MNIST, embedded; assets/scripts/fashion.py makes it.",
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         return CLASSES

@@ -37,7 +37,7 @@ class FashionMNIST(Source):
             origin="Downloaded from the address that torchvision names.",
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         return CLASSES
 
 

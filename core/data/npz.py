@@ -53,7 +53,7 @@ class Npz(Source):
             mirrors=False,  # nobody has said that a mirrored image is still of its class
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         return ()
 
 

@@ -35,7 +35,7 @@ class PathMNIST(Source):
             model="resnet18",
         )
 
-    def classes(self):
+    def classes(self, argument=""):
         from medmnist import INFO
 
         label = INFO["pathmnist"]["label"]

@@ -84,7 +84,7 @@ def observe(
 
 
 def predicted(logits: Tensor) -> Tensor:
-    """The class with the largest logit (n); -1 where several share it, for a tie says nothing.
+    """The class with the largest logit (n); -1 where several share it or one is NaN.
 
     `argmax` alone would silently answer class 0 for a model that has become uniform.
     """
@@ -92,4 +92,4 @@ def predicted(logits: Tensor) -> Tensor:
         return torch.zeros(0, dtype=torch.long)
     best = logits.max(1, keepdim=True)
     tied = (logits >= best.values - 1e-6).sum(1) > 1
-    return torch.where(tied, -1, best.indices.squeeze(1))
+    return torch.where(tied | torch.isnan(logits).any(1), -1, best.indices.squeeze(1))

@@ -1,0 +1,160 @@
+"""The main job in a real browser: open, look, choose, run, cancel, lasso, share the address."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+QUIET = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+PATIENCE = 120_000
+"""Milliseconds; a machine may be busy, and no test here is about speed."""
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def no_browser(reason: str):
+    """Skip with a sentence; a failure where a browser was promised."""
+    if os.environ.get("FORGETSCOPE_REQUIRE_BROWSER"):
+        pytest.fail(f"The browser tests must run here, but {reason}.")
+    pytest.skip(f"The browser tests were left out, because {reason}.")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The app on a free port, with an empty store."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port = probe.getsockname()[1]
+    env = os.environ | {"FORGETSCOPE_HOME": str(tmp_path_factory.mktemp("home"))}
+    words = [sys.executable, "-m", "core.cli", "app", "--port", str(port), "--no-browser"]
+    process = subprocess.Popen(words, cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
+    address = f"http://localhost:{port}"
+    for _ in range(240):
+        try:
+            urllib.request.urlopen(f"{address}/_stcore/health", timeout=2)
+            break
+        except OSError:
+            time.sleep(0.25)
+    yield address
+    process.terminate()
+    process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium: an installed one, else Playwright's own."""
+    sync = pytest.importorskip("playwright.sync_api")
+    with sync.sync_playwright() as play:
+        path = shutil.which("chromium") or shutil.which("chromium-browser")
+        try:
+            running = play.chromium.launch(executable_path=path, args=list(QUIET))
+        except sync.Error as why:
+            no_browser(f"no Chromium starts ({str(why).splitlines()[0]})")
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def page(browser):
+    """A fresh page whose errors are kept in `page.faults`."""
+    context = browser.new_context(viewport={"width": 1440, "height": 1000})
+    context.set_default_timeout(PATIENCE)
+    made = context.new_page()
+    made.faults = []
+    made.on("pageerror", lambda error: made.faults.append(str(error)))
+    yield made
+    context.close()
+
+
+def opened(page, address):
+    page.goto(address)
+    page.wait_for_selector(".fs-verdict")
+    return page
+
+
+def choose(page, label, option):
+    """Pick an option of a select box."""
+    box = page.get_by_role("combobox", name=re.compile(re.escape(label)))
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_the_first_visit_tells_the_story(page, server):
+    opened(page, server)
+    assert page.locator("h1").inner_text() == "Has it really forgotten Sneaker?"
+    assert "Masked" in page.locator(".fs-verdict").inner_text()
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length >= 3")
+    assert page.faults == []
+
+
+def test_every_tab_opens_and_stays_in_the_address(page, server):
+    opened(page, server)
+    for tab in ("Geometry", "Attention", "Leakage", "Predictions", "Details", "Map"):
+        page.get_by_role("tab", name=tab).click()
+        if tab != "Map":
+            page.wait_for_function(f"location.search.includes('tab={tab}')")
+        page.wait_for_timeout(800)
+        assert page.locator("[data-testid=stException]").count() == 0
+    assert page.faults == []
+
+
+def test_a_lasso_lights_up_the_same_images_in_all_maps(page, server):
+    opened(page, server)
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .nsewdrag').length >= 3")
+    page.wait_for_timeout(1500)
+    area = page.locator(".js-plotly-plot .nsewdrag").nth(1)
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    corners = [(0.1, 0.1), (0.9, 0.1), (0.9, 0.9), (0.1, 0.9), (0.1, 0.12)]
+    spots = [(box["x"] + a * box["width"], box["y"] + b * box["height"]) for a, b in corners]
+    page.mouse.move(*spots[0])
+    page.mouse.down()
+    for x, y in spots[1:]:
+        page.mouse.move(x, y, steps=12)
+    page.mouse.up()
+    page.get_by_text("images picked").wait_for()
+    picked = page.evaluate(
+        "[...document.querySelectorAll('.js-plotly-plot')].slice(0, 3).map(plot =>"
+        " plot.data.map(t => t.selectedpoints ? t.selectedpoints.length : 0)"
+        ".reduce((a, b) => a + b, 0))"
+    )
+    assert picked[0] == picked[1] == picked[2] > 0
+
+
+def test_choose_run_and_share(page, server):
+    opened(page, server)
+    choose(page, "Unlearner", "Do nothing (control)")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_function("location.search.includes('unlearner=do_nothing')")
+    page.get_by_text("Retained", exact=True).wait_for()
+    second = page.context.new_page()
+    opened(second, page.url)
+    assert "Retained" in second.locator(".fs-verdict").inner_text()
+    assert second.locator("h1").inner_text() == "Has it really forgotten Sneaker?"
+
+
+def test_a_run_can_be_cancelled_and_leaves_nothing(page, server):
+    opened(page, f"{server}/?tab=Details")
+    choose(page, "Unlearner", "Retraining")
+    page.get_by_role("button", name="Run", exact=True).click()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("was cancelled").wait_for()
+    assert page.get_by_role("button", name="Run it now").is_visible()
+
+
+def test_nonsense_in_the_address_neither_runs_nor_breaks(page, server):
+    page.on("dialog", lambda dialog: page.faults.append(dialog.message))
+    opened(page, f"{server}/?forget=%3Cimg%20src=x%20onerror=alert(1)%3E&unlearner=nope&tab=%00")
+    assert page.get_by_text("There is no unlearner").first.is_visible()
+    assert page.faults == []
