@@ -210,16 +210,19 @@ class Jobs:
 
     def _start(self, job: Job) -> "Future[State]":
         args = (self.runs.root, self._place(job.key), self._owner, job.task, job.args)
+        failed: Future[State] = Future()
+        failed.set_exception(BrokenExecutor())
         for _ in range(2):
-            if self._pool is None:
-                self._pool = self._make_pool()
             try:
+                self._pool = self._pool or self._make_pool()
                 with plain_main():
                     return self._pool.submit(worker.work, *args)
             except BrokenExecutor:  # one of its processes has died
                 self._pool = None
-        failed: Future[State] = Future()
-        failed.set_exception(BrokenExecutor())
+            except OSError as error:  # the system gives no more processes
+                failed = Future()
+                failed.set_exception(error)
+                break
         return failed
 
     def _finish(self, job: Job, future: "Future[State]") -> None:
@@ -239,7 +242,8 @@ class Jobs:
 
     def _end(self, job: Job, status: Status | None) -> None:
         if status is not None:
-            worker.write(self._place(job.key), status, self._owner)
+            with suppress(OSError):  # a full disk must not end the dispatcher
+                worker.write(self._place(job.key), status, self._owner)
         self._active.pop(job.key, None)
         self._changed.notify_all()
 
