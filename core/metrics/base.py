@@ -4,6 +4,7 @@ import abc
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ __support__ = True
 
 DRAWS = 1000
 """Bootstrap draws behind an interval."""
+SHARED = 5000
+"""Most samples for which resamples are kept (40 MB at this size)."""
 
 
 class Unavailable(ValueError):
@@ -106,16 +109,32 @@ def gap_of(model: Measured, golds: list[Measured], seed: int) -> tuple[float, fl
 
 def draws(groups: list[Tensor], seed: int) -> np.ndarray:
     """Bootstrap draws of the mean over groups of group means (DRAWS)."""
-    rng = np.random.default_rng(seed)
     total = np.zeros(DRAWS)
-    for group in groups:
-        n = len(group)
-        values, counts = np.unique(group.numpy(), return_counts=True)
-        if len(values) <= 32:  # hits and misses: counts of each value instead of each sample
-            total += rng.multinomial(n, counts / n, size=DRAWS) @ values / n
-        else:
-            total += group.numpy()[rng.integers(n, size=(DRAWS, n), dtype=np.int32)].mean(1)
+    for place, group in enumerate(groups):
+        # A seed of its own for each group: equal sizes must not mean equal resamples.
+        own = len(groups) * seed + place
+        total += resampled(group.double().numpy(), own, keep=len(groups) <= 2)
     return total / len(groups)
+
+
+def resampled(values: np.ndarray, seed: int, *, keep: bool) -> np.ndarray:
+    """Means of DRAWS resamples of `values` (n); `keep` if others will ask for so many samples."""
+    n = len(values)
+    if keep and n <= SHARED:
+        return shares(n, seed) @ values
+    rng = np.random.default_rng(seed)
+    return values[rng.integers(n, size=(DRAWS, n), dtype=np.int32)].mean(1)
+
+
+@lru_cache(maxsize=8)
+def shares(n: int, seed: int) -> np.ndarray:
+    """How often each of `n` samples is in each resample, divided by n (DRAWS n).
+
+    Shared by all readings on so many samples: to draw costs more than all the rest.
+    """
+    rng = np.random.default_rng(seed)
+    counts = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(DRAWS)]
+    return np.stack(counts) / n
 
 
 def percentiles(values: np.ndarray) -> tuple[float, float]:

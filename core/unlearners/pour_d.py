@@ -36,7 +36,7 @@ class PourD(Unlearner):
     levels: ClassVar = frozenset({"class"})
     norms: ClassVar = "frozen"
 
-    lr: float = knob(1e-3, 1e-6, 1.0, "SGD step size at first; it falls along a cosine", log=True)
+    lr: float = knob(5e-3, 1e-6, 1.0, "SGD step size at first; it falls along a cosine", log=True)
     steps: int = knob(200, 1, 5000, "SGD steps at most")
     batch: int = knob(32, 1, 1024, "forget examples a step")
     clip: float = knob(5.0, 1e-3, 1000.0, "largest gradient norm", log=True)
