@@ -35,13 +35,17 @@ class Record:
     def key(self) -> str:
         return self.path.name
 
-    @cached_property
+    @property
     def report(self) -> dict[str, Any]:
         """Recipe, readings, verdict, seconds, versions.
 
         Raises:
             StoreError: it is not kept any more.
         """
+        return self._report
+
+    @cached_property
+    def _report(self) -> dict[str, Any]:
         try:
             return json.loads((self.path / "report.json").read_text(encoding="utf-8"))
         except FileNotFoundError:

@@ -25,10 +25,9 @@ def page(**words: str) -> AppTest:
 
 def text(app: AppTest) -> str:
     """All that the page says, as one text."""
-    parts = [e.proto.body for e in app.main if getattr(e, "type", "") == "html"]
     kinds = ("title", "markdown", "caption", "warning", "info", "error", "success")
-    parts += [str(e.value) for kind in kinds for e in app.get(kind)]
-    parts += [str(e.proto.body) for e in app.get("html")]
+    parts = [str(getattr(e, "value", "")) for kind in kinds for e in app.get(kind)]
+    parts += [str(getattr(e, "proto").body) for e in app.get("html")]  # noqa: B009
     return "\n".join(parts)
 
 

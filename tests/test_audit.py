@@ -9,12 +9,13 @@ import seen
 import torch
 
 from core.audit import audit
+from core.data.targets import Level
 from core.metrics import METRICS
 from core.metrics import cka_retain_gold as cka_file
 from core.metrics.base import Measured, gap_of
 
 
-def found(unlearned, *, golds=(7, 8), level="class", **options):
+def found(unlearned, *, golds=(7, 8), level: Level = "class", **options):
     """The audit of `unlearned` against hand-made golds."""
     original = seen.outputs(0, **options)
     models = [seen.outputs(g, **options) for g in golds]

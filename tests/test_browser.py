@@ -17,7 +17,7 @@ QUIET = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PATIENCE = 120_000
+PATIENCE = 90_000
 """Milliseconds; a machine may be busy, and no test here is about speed."""
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -57,10 +57,12 @@ def browser():
     sync = pytest.importorskip("playwright.sync_api")
     with sync.sync_playwright() as play:
         path = shutil.which("chromium") or shutil.which("chromium-browser")
+        running = None
         try:
             running = play.chromium.launch(executable_path=path, args=list(QUIET))
         except sync.Error as why:
             no_browser(f"no Chromium starts ({str(why).splitlines()[0]})")
+        assert running is not None
         yield running
         running.close()
 

@@ -28,7 +28,7 @@ HERE: dict[str, dict[str, Any]] = {
     "delete": {"lr": 0.01, "batch": 32},
     "boundary_shrink": {"lr": 0.005, "batch": 32},
     "random_label": {"lr": 0.03, "batch": 32, "epochs": 4},
-    "gradient_ascent": {"lr": 0.02, "batch": 80},
+    "gradient_ascent": {"lr": 0.01, "stop": 0.1},
 }
 
 
@@ -57,11 +57,11 @@ def test_the_world_is_learnt_and_its_gold_has_never_heard_of_the_class():
 
 @pytest.mark.parametrize("name", HERE)
 def test_it_forgets_the_class_and_keeps_the_others(name):
-    """By 250 unseen images of the rest, where an accuracy's standard error is 0.025."""
+    """By 250 unseen images of the rest: 0.1 is four standard errors of a difference."""
     model, original = ran(name).model, worlds.original()
     assert on(model, "forget") <= 0.1
     assert on(model, "test_forget") <= 0.1
-    assert on(model, "test_retain") >= on(original, "test_retain") - 0.08
+    assert on(model, "test_retain") >= on(original, "test_retain") - 0.1
 
 
 @pytest.mark.parametrize("name", ["delete", "boundary_shrink", "random_label"])

@@ -15,7 +15,7 @@ from core.models.training import Training
 from core.optim import fit
 
 CLASSES = ("zero", "one", "two", "three", "four", "five")
-TRAINING = Training(epochs=6, lr=0.1, batch=64)
+TRAINING = Training(epochs=6, lr=0.1, batch=64, flip=False)
 TRAIN, TEST = 80, 50
 """Images of each class."""
 

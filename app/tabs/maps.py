@@ -1,5 +1,6 @@
 """Map: the same images in the three models, in one coordinate system."""
 
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -36,22 +37,29 @@ def draw(record: Record, ask: Ask) -> None:
     ready = arranged(record, ask, method)
     if ready is None:
         return
-    chosen = picked(record.key)
-    drawn = pictures.map_charts(record, theme(), ready, colour=colour, selected=chosen, share=share)
-    columns = st.columns(len(drawn.charts), border=True, gap="small")
-    for column, (model, one) in zip(columns, drawn.charts.items(), strict=True):
+    lit = Lit.of(record.key)
+    drawn = {
+        model: pictures.map_charts(
+            record, theme(), ready, colour=colour, selected=lit.shown.get(model, ()), share=share
+        )
+        for model in record.report["taps"]
+    }
+    changed = False
+    for column, (model, group) in zip(
+        st.columns(len(drawn), border=True, gap="small"), drawn.items(), strict=True
+    ):
         with column:
-            header(model, one.title, record, ready, one)
-            event = figure(one, f"map-{model}", select=("lasso", "box", "points"))
-            remember(record.key, model, selected_ids(event))
-    if picked(record.key) != chosen:
+            header(model, group.charts[model].title, record, ready, group.charts[model])
+            event = figure(group.charts[model], f"map-{model}", select=("lasso", "box", "points"))
+            changed |= lit.take(model, selected_ids(event), list(drawn))
+    if changed:
         st.rerun(scope="fragment")
-    st.html(legend(drawn.legend, METHODS[ready]))
+    st.html(legend(next(iter(drawn.values())).legend, METHODS[ready]))
     note(
         "Lasso or click points in any map to see their images in all three. Distances between far"
         " groups and the sizes of groups carry no meaning in such a picture; the probes above do."
     )
-    selection(record, ask, chosen)
+    selection(record, ask, lit.ids)
 
 
 def choice(title: str, options: dict[str, str], key: str) -> Any:
@@ -94,19 +102,39 @@ def header(model: str, title: str, record: Record, method: str, one: Any) -> Non
         more(one, "map", record.key, f"map-{model}", method=method)
 
 
-def remember(key: str, model: str, ids: list[int]) -> None:
-    """Note what was picked; the map that changed last is the one that counts."""
-    state = st.session_state
-    before = state.setdefault("picked_in", {})
-    if before.get((key, model), []) != ids:
-        before[key, model] = ids
-        state.picked = (key, ids)
+@dataclass
+class Lit:
+    """What is picked in one run's maps.
 
+    A map in which people drag shows their selection by itself; to redraw it would drop that
+    selection. So a selection changes the figures of the other maps only.
+    """
 
-def picked(key: str) -> list[int]:
-    """Ids picked in any map of this run."""
-    owner, ids = st.session_state.get("picked", (key, []))
-    return ids if owner == key else []
+    key: str
+    ids: list[int] = field(default_factory=list)
+    source: str = ""
+    shown: dict[str, list[int]] = field(default_factory=dict)
+    """What each map's figure was last drawn with."""
+    before: dict[str, list[int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, key: str) -> "Lit":
+        """The one of this run and visitor; another run begins with nothing picked."""
+        found = st.session_state.get("lit")
+        if found is None or found.key != key:
+            found = st.session_state.lit = cls(key)
+        return found
+
+    def take(self, model: str, ids: list[int], models: list[str]) -> bool:
+        """Note what is selected in the map of `model`; whether the others must be drawn anew."""
+        if self.before.get(model, []) == ids:
+            return False
+        self.before[model] = ids
+        if not ids and model != self.source:
+            return False  # an older selection that was dropped, not one that was cleared
+        self.ids, self.source = ids, model
+        self.shown |= {other: ids for other in models if other != model}
+        return True
 
 
 def legend(items: list[LegendItem], method: str) -> str:

@@ -121,20 +121,20 @@ def resampled(values: np.ndarray, seed: int, *, keep: bool) -> np.ndarray:
     """Means of DRAWS resamples of `values` (n); `keep` if others will ask for so many samples."""
     n = len(values)
     if keep and n <= SHARED:
-        return shares(n, seed) @ values
+        return counts(n, seed) @ values / n
     rng = np.random.default_rng(seed)
     return values[rng.integers(n, size=(DRAWS, n), dtype=np.int32)].mean(1)
 
 
 @lru_cache(maxsize=8)
-def shares(n: int, seed: int) -> np.ndarray:
-    """How often each of `n` samples is in each resample, divided by n (DRAWS n).
+def counts(n: int, seed: int) -> np.ndarray:
+    """How often each of `n` samples is in each resample (DRAWS n).
 
     Shared by all readings on so many samples: to draw costs more than all the rest.
     """
     rng = np.random.default_rng(seed)
-    counts = [np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(DRAWS)]
-    return np.stack(counts) / n
+    drawn = (np.bincount(rng.integers(n, size=n), minlength=n) for _ in range(DRAWS))
+    return np.stack(list(drawn)).astype(float)
 
 
 def percentiles(values: np.ndarray) -> tuple[float, float]:
