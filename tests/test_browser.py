@@ -152,11 +152,11 @@ def test_a_run_can_be_cancelled_and_leaves_nothing(page, server):
     page.get_by_role("button", name="Run", exact=True).click()
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("was cancelled").wait_for()
-    assert page.get_by_role("button", name="Run it now").is_visible()
+    page.get_by_role("button", name="Run it now").wait_for()
 
 
 def test_nonsense_in_the_address_neither_runs_nor_breaks(page, server):
     page.on("dialog", lambda dialog: page.faults.append(dialog.message))
     opened(page, f"{server}/?forget=%3Cimg%20src=x%20onerror=alert(1)%3E&unlearner=nope&tab=%00")
-    assert page.get_by_text("There is no unlearner").first.is_visible()
+    page.get_by_text("There is no unlearner").first.wait_for()
     assert page.faults == []
