@@ -23,6 +23,8 @@ SEED_SD = 0.02
 """Standard deviation of a probe between golds that differ in seed only, before any is looked at:
 about what the thirty golds of `fashion` show. It weighs as much as PRIOR golds."""
 PRIOR = 2
+SIGMAS = 3
+"""A verdict makes a dozen such checks: at two deviations every other gold would fail one."""
 
 PROBES = ("probe_linear", "probe_mlp", "probe_norm")
 """A linear probe alone never certifies: a projected class is invisible to it, not to the others."""
@@ -50,7 +52,7 @@ def check(row: Row, tolerance: float, side: Literal["above", "below", "both"]) -
 def noise(row: Row) -> float:
     """How far a further gold may lie from the mean of those there are, by its seed alone.
 
-    Two standard deviations of that difference. A few golds tell their own spread badly, so it is
+    SIGMAS standard deviations of that difference. A few golds tell their own spread badly, so it is
     taken together with what is usual (`SEED_SD`), as a scaled inverse chi-squared prior does.
     """
     k = len(row["golds"])
@@ -58,7 +60,7 @@ def noise(row: Row) -> float:
         return 0.0
     own = (k - 1) * statistics.variance(row["golds"]) if k > 1 else 0.0
     sd = math.sqrt((PRIOR * SEED_SD**2 + own) / (PRIOR + k - 1))
-    return 2 * sd * math.sqrt(1 + 1 / k)
+    return SIGMAS * sd * math.sqrt(1 + 1 / k)
 
 
 def criterion(name: str, title: str, checks: list[Row]) -> Row:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core import verdict
 from core.metrics import METRICS
-from core.verdict import PRIOR, SEED_SD, check, judge, noise
+from core.verdict import PRIOR, SEED_SD, SIGMAS, check, judge, noise
 
 TAPS = ("stage1", "penultimate")
 
@@ -114,11 +114,11 @@ def test_a_check_fails_only_where_its_whole_interval_lies_beyond(gap, half, tole
         assert state is True
 
 
-def test_the_noise_of_gold_is_two_deviations_of_one_more_seed():
+def test_the_noise_of_gold_is_some_deviations_of_one_more_seed():
     k, golds = 3, [0.80, 0.84, 0.88]
     spread = 2 * 0.04**2  # (k - 1) times the variance of the three
     sd = np.sqrt((PRIOR * SEED_SD**2 + spread) / (PRIOR + k - 1))
-    assert noise(row("x", 0.8, golds)) == pytest.approx(2 * sd * np.sqrt(1 + 1 / k), abs=1e-12)
+    assert noise(row("x", 0.8, golds)) == pytest.approx(SIGMAS * sd * np.sqrt(1 + 1 / k), abs=1e-12)
     assert noise(row("x", 0.8, [0.8])) > noise(row("x", 0.8, [0.8] * 3)) > 0
 
 
