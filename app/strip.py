@@ -119,7 +119,7 @@ def readings(record: Record) -> None:
     known = {r["name"]: r for r in record.report["readings"]}
     drawn = dumbbell.draw([known[name] for name in SHOWN[level]], theme(), labels=LABELS)
     st.html(drawn.html)
-    with st.container(horizontal=True, vertical_alignment="center", key="strip-key"):
+    with st.container(horizontal=True, vertical_alignment="center", key="strip-key", wrap=False):
         st.html(legend(), width="stretch")
         criteria(record.report["verdict"])
         with st.popover("All readings", type="tertiary", icon=":material/table_rows:"):
@@ -148,5 +148,5 @@ def legend() -> str:
     items = "".join(f'<span><i style="{style}"></i>{name}</span>' for name, style in marks.items())
     return (
         f'<div class="fs-legend" style="color:{colours.muted}">{items}'
-        "<span>bar: interval, or spread of the golds</span></div>"
+        "<span>bar: interval, spread of golds</span></div>"
     )
