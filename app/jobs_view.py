@@ -1,5 +1,6 @@
 """Jobs view: the one way from a page to the engine: find, submit, follow, cancel."""
 
+import threading
 from collections.abc import Callable
 
 import streamlit as st
@@ -20,6 +21,8 @@ STAGES = {
     "layout": "Arranging the map",
     "waiting": "Waiting for the same job elsewhere",
 }
+PAUSE = 8
+"""Seconds for which a page is drawn before the worker prepares for the next run."""
 EVERY = 0.4
 """Seconds between two looks at a job."""
 
@@ -45,7 +48,10 @@ def warm(recipe: Recipe) -> None:
     asked = (recipe.dataset, recipe.architecture, recipe.target, recipe.golds)
     if st.session_state.get("warmed") != asked:
         st.session_state.warmed = asked
-        jobs().warm(*asked)
+        # Later, for the worker would take the cores with which the first view is drawn.
+        later = threading.Timer(PAUSE, jobs().warm, asked)
+        later.daemon = True
+        later.start()
 
 
 def running(key: str) -> Status | None:

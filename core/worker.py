@@ -117,8 +117,6 @@ Task = Callable[..., Any]
 def begin(threads: int) -> None:
     """Prepare the process: so many threads for torch, and no life after the app's."""
     os.environ["OMP_NUM_THREADS"] = str(threads)  # read when torch is imported
-    # Threads that wait sleep: where others want the cores too, spinning costs everyone.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     parent = multiprocessing.parent_process()
     if parent is not None:
         # A pool's worker whose app was killed would wait for its next job for ever.
