@@ -38,12 +38,15 @@ def draw(record: Record, ask: Ask) -> None:
     if ready is None:
         return
     lit = Lit.of(record.key)
-    drawn = {
-        model: pictures.map_charts(
-            record, theme(), ready, colour=colour, selected=lit.shown.get(model, ()), share=share
-        )
-        for model in record.report["taps"]
-    }
+    sets: dict[tuple[int, ...], chart.Maps] = {}
+    drawn: dict[str, chart.Maps] = {}
+    for model in record.report["taps"]:
+        chosen = tuple(lit.shown.get(model, ()))
+        if chosen not in sets:  # mostly the same for all: drawn once
+            sets[chosen] = pictures.map_charts(
+                record, theme(), ready, colour=colour, selected=chosen, share=share
+            )
+        drawn[model] = sets[chosen]
     changed = False
     for column, (model, group) in zip(
         st.columns(len(drawn), border=True, gap="small"), drawn.items(), strict=True
