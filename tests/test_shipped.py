@@ -1,0 +1,62 @@
+"""Shipped weights: measured again, they read what their recipes say."""
+
+import json
+
+import pytest
+
+from core import weights
+from core.data import load
+from core.data.split import split
+from core.data.targets import parse
+from core.figures import angles
+from core.metrics.outputs import observe, predicted
+from core.models import MODELS
+from core.runs import ASSETS
+
+FOLDER = ASSETS / "weights"
+ONE_IMAGE = 1 / 3000
+"""Another machine may round one image of 3,000 to the other side."""
+
+
+def measured(stem: str, target: str = "") -> tuple[dict[str, float], dict[str, float]]:
+    """Accuracies and head angles now, and as recorded."""
+    data = load("fashion")
+    model, about = weights.load(FOLDER / stem, data, MODELS["resnet_mini"]())
+    parts = {"train": data.train, "test": data.test}
+    if target:
+        sets = split(data, parse(target, data))
+        parts = {n: getattr(sets, n) for n in ("retain", "test_forget", "test_retain")}
+    seen = observe(model, parts)
+    hits = {n: (predicted(seen.logits[n]) == seen.y[n]).double().mean() for n in parts}
+    upper = angles(seen.head).triu(1)
+    now = {f"{n}_accuracy": float(v) for n, v in hits.items()}
+    now["head_angle_mean"] = float(upper[upper > 0].mean())
+    now["head_angle_std"] = float(upper[upper > 0].std())
+    return now, about["readings"]
+
+
+def test_the_original_is_in_its_terminal_phase_as_recorded():
+    now, recorded = measured("fashion-resnet_mini-original")
+    for name, value in now.items():
+        assert value == pytest.approx(recorded[name], abs=ONE_IMAGE + 1e-4), name
+    assert now["train_accuracy"] >= 0.995
+    assert now["test_accuracy"] >= 0.895
+    assert now["head_angle_mean"] == pytest.approx(recorded["head_angle_ideal"], abs=1)
+    assert now["head_angle_std"] <= 6
+
+
+def test_a_gold_has_never_seen_its_class_and_reads_as_recorded():
+    now, recorded = measured("fashion-resnet_mini-gold-sneaker-1", "class:Sneaker")
+    for name, value in now.items():
+        assert value == pytest.approx(recorded[name], abs=ONE_IMAGE + 1e-4), name
+    assert now["test_forget_accuracy"] == 0
+
+
+def test_every_class_has_three_golds_of_this_data():
+    plans = [json.loads(p.read_text())["recipe"] for p in FOLDER.glob("*.json")]
+    golds = [(p["target"], p["seed"]) for p in plans if p["unlearner"]]
+    assert len(plans) == 31
+    assert sorted(golds) == sorted(
+        (f"class:{c}", s) for c in load("fashion").classes for s in (1, 2, 3)
+    )
+    assert {p["digest"] for p in plans} == {load("fashion").digest}
