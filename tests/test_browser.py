@@ -126,12 +126,12 @@ def test_a_lasso_lights_up_the_same_images_in_all_maps(page, server):
         page.mouse.move(x, y, steps=12)
     page.mouse.up()
     page.get_by_text("images picked").wait_for()
-    picked = page.evaluate(
-        "[...document.querySelectorAll('.js-plotly-plot')].slice(0, 3).map(plot =>"
-        " plot.data.map(t => t.selectedpoints ? t.selectedpoints.length : 0)"
-        ".reduce((a, b) => a + b, 0))"
+    page.wait_for_function(
+        "(() => { const lit = [...document.querySelectorAll('.js-plotly-plot')].slice(0, 3).map("
+        "plot => plot.data.map(t => t.selectedpoints ? t.selectedpoints.length : 0)"
+        ".reduce((a, b) => a + b, 0));"
+        " return lit[0] > 0 && lit[0] === lit[1] && lit[1] === lit[2]; })()"
     )
-    assert picked[0] == picked[1] == picked[2] > 0
 
 
 def test_choose_run_and_share(page, server):
