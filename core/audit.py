@@ -6,9 +6,11 @@ the unlearned and each gold model, and judged by its gap to gold.
 
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 
 from core.data.targets import Level
 from core.metrics import METRICS
@@ -42,6 +44,15 @@ class Bench:
     seed: int
     memo: Memo = field(default_factory=dict)
 
+    @cached_property
+    def untouched(self) -> frozenset[str]:
+        """Taps at which the unlearned model shows exactly what the original shows."""
+        mine, before = self.unlearned.features, self.original.features
+        shared = [tap for tap in self.unlearned.taps if tap in self.original.taps]
+        return frozenset(
+            tap for tap in shared if all(torch.equal(mine[s][tap], before[s][tap]) for s in mine)
+        )
+
     def read(self, name: str, metric: Metric, model: Outputs, tap: str) -> "Measured | Unavailable":
         """The reading of `model`; against gold, the mean over the golds other than itself."""
         if metric.against is None:
@@ -59,7 +70,9 @@ class Bench:
     ) -> "Measured | Unavailable":
         at = tap if tap in model.taps else model.taps[-1]
         if model is self.unlearned:
-            return attempt(metric, model, reference, at, self.seed)
+            if not (metric.per_tap and at in self.untouched):
+                return attempt(metric, model, reference, at, self.seed)
+            model = self.original  # whose reading is kept
         key = (name, model, reference, at, self.seed)
         if key not in self.memo:
             self.memo[key] = attempt(metric, model, reference, at, self.seed)

@@ -14,6 +14,7 @@ from torch import Tensor
 from core.audit import Memo, audit
 from core.data.examples import Dataset, Examples
 from core.data.targets import ForgetTarget
+from core.devices import one_thread
 from core.explain import grad_cam
 from core.explain.grad_cam import NoMap
 from core.figures import figures, forget_set, map_features, map_rows
@@ -104,14 +105,21 @@ class Bench:
             device = made.model.mean.device
             parts = {name: part.to(device) for name, part in self.parts.items()}
             labels = tuple(getattr(self.target, "labels", ()))
-            found = observe(made.model, parts, labels, seconds=made.seconds)
+            body = self._body(made)
+            found = observe(made.model, parts, labels, seconds=made.seconds, body=body)
             self.memory.keep(made.key, target, found)
         return found
+
+    def _body(self, made: "Made") -> Outputs | None:
+        """What the original showed, if the model's body is still the original's."""
+        first = self.outputs.get("original")
+        same = first is not None and made.model.same_body(self.models["original"].model)
+        return first if same else None
 
     def audit(self, progress: "Progress") -> dict[str, Any]:
         """Readings, depth and verdict."""
         progress("audit", 0, 1)
-        with self._clock("audit"):
+        with self._clock("audit"), one_thread():
             return audit(
                 self.outputs["original"],
                 self.outputs["unlearn"],
@@ -126,7 +134,7 @@ class Bench:
     def pictures(self, progress: "Progress") -> dict[str, Arrays]:
         """The arrays behind the pictures, by the name of their file; see `missing`."""
         found: dict[str, Arrays] = {}
-        with self._clock("figures"):
+        with self._clock("figures"), one_thread():
             for done, (name, draw) in enumerate(self._draws.items()):
                 progress("figures", done, len(self._draws))
                 try:

@@ -127,10 +127,11 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _make(asked: argparse.Namespace) -> Json:
-    from core.devices import DeviceError, choose
+    from core.devices import DeviceError, choose, settle
     from core.runs import Runs
     from core.worker import sentence
 
+    settle()
     try:
         choose(asked.device)
     except DeviceError as error:

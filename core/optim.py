@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, pad
 
 from core.data.examples import Examples
+from core.devices import all_cores
 from core.models.classifier import Classifier
 from core.models.training import Training
 
@@ -97,6 +98,18 @@ def fit(
     Raises:
         Diverged: the loss is NaN or infinite.
     """
+    with all_cores():
+        _fit(model, examples, training, rng, on_step)
+    model.eval()
+
+
+def _fit(
+    model: Classifier,
+    examples: Examples,
+    training: Training,
+    rng: torch.Generator,
+    on_step: OnStep,
+) -> None:
     model.train().to(memory_format=torch.channels_last)
     steps = training.epochs * math.ceil(len(examples) / training.batch)
     rise = max(1, int(training.warmup * steps))
@@ -123,7 +136,6 @@ def fit(
             optimizer.step()
             step += 1
             on_step(step, steps)
-    model.eval()
 
 
 def augment(x: Tensor, training: Training, rng: torch.Generator, *, mirrors: bool) -> Tensor:

@@ -1,7 +1,6 @@
 """Pool: processes for jobs, which import nothing of the program that starts them."""
 
 import multiprocessing
-import os
 import sys
 import threading
 import types
@@ -15,9 +14,8 @@ from core import worker
 
 def processes(workers: int) -> Executor:
     """A pool of fresh processes that share the machine's cores."""
-    threads = max(1, (os.cpu_count() or 1) // workers)
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, context, worker.begin, (threads,))
+    return ProcessPoolExecutor(workers, context, worker.begin, (workers,))
 
 
 def before_exit(close: Callable[[], None]) -> None:

@@ -114,9 +114,10 @@ Task = Callable[..., Any]
 """Called with (runs, reporter, *args); a function of a module, so that it can be sent."""
 
 
-def begin(threads: int) -> None:
-    """Prepare the process: so many threads for torch, and no life after the app's."""
-    os.environ["OMP_NUM_THREADS"] = str(threads)  # read when torch is imported
+def begin(workers: int) -> None:
+    """Prepare the process, one of `workers`: its cores, and no life after the app's."""
+    if workers > 1:
+        os.environ["FORGETSCOPE_THREADS"] = str(max(1, (os.cpu_count() or 1) // workers))
     parent = multiprocessing.parent_process()
     if parent is not None:
         # A pool's worker whose app was killed would wait for its next job for ever.
@@ -126,9 +127,9 @@ def begin(threads: int) -> None:
 @lru_cache(maxsize=1)
 def runs_at(root: Path) -> Runs:
     """The same `Runs` for every job of this process: it remembers what it looked at."""
-    import torch
+    from core import devices
 
-    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    devices.settle()
     return Runs(root)
 
 

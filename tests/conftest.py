@@ -1,9 +1,12 @@
 """What every test shares: one thread, quiet and derandomised Hypothesis, a store of its own."""
 
+import os
+
 import pytest
 import torch
 from hypothesis import settings
 
+os.environ["FORGETSCOPE_THREADS"] = "1"
 torch.set_num_threads(1)
 settings.register_profile("forgetscope", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("forgetscope")

@@ -3,7 +3,7 @@
 Features come from the shipped models of `fashion` where there are three (an original and golds
 that forgot one class), else from Gaussians of the same sizes. Run from the repository root:
 
-    python assets/scripts/benchmark_probes.py [--synthetic] [--threads N]
+    python assets/scripts/benchmark_probes.py [--synthetic]
 """
 
 import argparse
@@ -19,6 +19,7 @@ from core import weights
 from core.data import load
 from core.data.split import split
 from core.data.targets import parse
+from core.devices import one_thread
 from core.metrics import METRICS
 from core.metrics.outputs import Outputs, observe
 from core.models import MODELS
@@ -66,9 +67,7 @@ def synthetic(seed: int) -> Outputs:
 def main() -> int:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--synthetic", action="store_true")
-    ask.add_argument("--threads", type=int, default=torch.get_num_threads())
     asked = ask.parse_args()
-    torch.set_num_threads(asked.threads)
     models = [] if asked.synthetic else shipped()
     kind = "shipped models"
     if len(models) < MODELS_TIMED:
@@ -76,10 +75,11 @@ def main() -> int:
     import sklearn.linear_model  # noqa: F401 - its import is paid once a process
 
     total, used = time.perf_counter(), time.process_time()
-    lines = [f"{kind}, {asked.threads} threads; each model's readings, last tap\n"]
+    lines = [f"{kind}, one thread; each model's readings, last tap\n"]
     for name in PROBES:
         start = time.perf_counter()
-        taken = [[METRICS[name]().measure(m, None, tap, 0) for tap in m.taps] for m in models]
+        with one_thread():
+            taken = [[METRICS[name]().measure(m, None, tap, 0) for tap in m.taps] for m in models]
         seconds, last = time.perf_counter() - start, [t[-1].value for t in taken]
         lines.append(f"{name:20s} {seconds:6.2f} s   {'  '.join(f'{v:.3f}' for v in last)}\n")
     total, used = time.perf_counter() - total, time.process_time() - used

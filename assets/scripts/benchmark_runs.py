@@ -3,7 +3,7 @@
 A store of its own, so that nothing is found but what is shipped; the original and the golds have
 been looked at before the clock starts, as the page does while a person reads.
 
-    python assets/scripts/benchmark_runs.py [--methods pour_p,pour_d] [--threads 2]
+    python assets/scripts/benchmark_runs.py [--methods pour_p,pour_d]
 """
 
 import argparse
@@ -11,8 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import torch
-
+from core.devices import settle
 from core.recipes import Recipe
 from core.runs import Runs
 from core.unlearners import UNLEARNERS
@@ -22,9 +21,8 @@ def main() -> None:
     """Print seconds by method."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("--methods", default=",".join(UNLEARNERS))
-    words.add_argument("--threads", type=int, default=2)
     asked = words.parse_args()
-    torch.set_num_threads(asked.threads)
+    settle()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(Path(folder))
         start = time.perf_counter()

@@ -54,9 +54,9 @@ def cka_gram(
     return _ratio(fit(k, l), fit(k, k), fit(l, l))
 
 
-def influence(x: Tensor, y: Tensor, *, debiased: bool = False) -> Tensor:
-    """By how much each row (n) moves `cka`: value + mean of these over a resample is, to first
-    order, the value of that resample. They sum to zero.
+def influence(x: Tensor, y: Tensor, *, debiased: bool = False) -> tuple[float, Tensor]:
+    """`cka`, and by how much each row (n) moves it: value + mean of these over a resample is, to
+    first order, the value of that resample. They sum to zero.
 
     Raises:
         Undefined: as `cka`.
@@ -67,7 +67,7 @@ def influence(x: Tensor, y: Tensor, *, debiased: bool = False) -> Tensor:
     both, own, other = (_shares(a, b, debiased) for a, b in ((x, y), (x, x), (y, y)))
     value = _ratio(*(float(s.sum()) for s in (both, own, other)))
     moved = 2 * both / (own.sum() * other.sum()).sqrt()
-    return len(x) * (moved - value * (own / own.sum() + other / other.sum()))
+    return value, len(x) * (moved - value * (own / own.sum() + other / other.sum()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from core.data.examples import Examples
+from core.devices import spread
 from core.models.classifier import Classifier
 
 __support__ = True
@@ -53,23 +54,24 @@ def observe(
     forget_classes: tuple[int, ...] = (),
     *,
     seconds: float | None = None,
+    body: Outputs | None = None,
     batch: int = 500,
 ) -> Outputs:
-    """Run `model` over `parts` once, in eval mode and without augmentation."""
+    """Run `model` over `parts` once, in eval mode and without augmentation.
+
+    `body` is what a model with the same body showed of the same parts: it need not run again.
+    """
     model.eval()
-    features: dict[str, dict[str, Tensor]] = {}
+    features: dict[str, Mapping[str, Tensor]] = {}
     logits: dict[str, Tensor] = {}
     for name, part in parts.items():
-        seen = [model.observe(b.x) for b in part.ordered(batch)]
-        features[name] = {
-            tap: torch.cat([f[tap] for f, _ in seen]).float().cpu() if seen else torch.zeros(0, 1)
-            for tap in model.taps
-        }
-        logits[name] = (
-            torch.cat([z for _, z in seen]).float().cpu()
-            if seen
-            else torch.zeros(0, model.head.out_features)
-        )
+        if not len(part):
+            features[name] = dict.fromkeys(model.taps, torch.zeros(0, 1))
+            logits[name] = torch.zeros(0, model.head.out_features)
+        elif body is not None:
+            features[name], logits[name] = _behind(model, body.features[name])
+        else:
+            features[name], logits[name] = _through(model, part, batch)
     return Outputs(
         taps=model.taps,
         features=features,
@@ -81,6 +83,19 @@ def observe(
         forget_classes=forget_classes,
         seconds=seconds,
     )
+
+
+def _through(model: Classifier, part: Examples, batch: int) -> tuple[dict[str, Tensor], Tensor]:
+    device = model.head.weight.device
+    seen = spread(lambda b: model.observe(b.x), part.ordered(batch), device)
+    features = {tap: torch.cat([f[tap] for f, _ in seen]).float().cpu() for tap in model.taps}
+    return features, torch.cat([z for _, z in seen]).float().cpu()
+
+
+def _behind(model: Classifier, known: Mapping[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
+    beyond, logits = model.behind(known["penultimate"].to(model.head.weight.device))
+    body = {tap: known[tap] for tap in model.taps if tap not in beyond}
+    return body | {tap: z.float().cpu() for tap, z in beyond.items()}, logits.float().cpu()
 
 
 def predicted(logits: Tensor) -> Tensor:

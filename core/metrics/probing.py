@@ -1,15 +1,13 @@
 """Probing: what a small classifier can still read out of frozen features of the test set."""
 
-import hashlib
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 
 import torch
 from torch import Tensor
 
 from core.metrics.base import Measured, Unavailable, mean_of
+from core.metrics.memo import digest, once
 from core.metrics.outputs import Outputs
 
 __support__ = True
@@ -19,8 +17,6 @@ TESTED = 0.3
 """Share of either side that a split tests."""
 LEAST = 10
 """Samples a side below which a split would test fewer than three."""
-KEPT = 64
-"""Fits that the memo holds; one is a few decision values a test row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +80,8 @@ def ask(model: Outputs, tap: str, seed: int, probe: Probe) -> Answers:
         y = (trains[0] < forget).double()
         return probe(Trials(*standardise(x.double(), trains, tests), y, seed))
 
-    content = x.contiguous().numpy().tobytes()
-    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
     name = f"{probe.__module__}.{probe.__name__}"
-    return Answers(_once((name, digest, forget, rest, seed), fit), tests, forget, rest)
+    return Answers(once((name, digest(x), forget, rest, seed), fit), tests, forget, rest)
 
 
 def balanced(model: Outputs, tap: str, seed: int, probe: Probe) -> Measured:
@@ -138,21 +132,3 @@ def linear(trials: Trials) -> Tensor:
         fitted = LogisticRegression(C=1.0, max_iter=1000).fit(train.numpy(), trials.y.numpy())
         scores.append(torch.from_numpy(fitted.decision_function(test.numpy())))
     return torch.stack(scores)
-
-
-_MEMO: OrderedDict[tuple, Tensor] = OrderedDict()
-_LOCK = Lock()
-
-
-def _once(key: tuple, fit: Callable[[], Tensor]) -> Tensor:
-    """What `fit` returns, computed once for `key` while the memo holds it."""
-    with _LOCK:
-        if key in _MEMO:
-            _MEMO.move_to_end(key)
-            return _MEMO[key]
-    value = fit()
-    with _LOCK:
-        _MEMO[key] = value
-        while len(_MEMO) > KEPT:
-            _MEMO.popitem(last=False)
-    return value

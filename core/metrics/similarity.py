@@ -5,6 +5,7 @@ from torch import Tensor
 
 from core.geometry import align
 from core.metrics.base import Measured, Unavailable
+from core.metrics.memo import digest, once
 from core.metrics.outputs import Outputs
 from core.metrics.spread import linearised
 
@@ -49,9 +50,9 @@ def sway(x: Tensor, y: Tensor, *, debiased: bool = False) -> tuple[float, Tensor
     Raises:
         Unavailable: it is undefined, and why.
     """
+    key = ("cka", digest(x), digest(y), debiased)
     try:
-        value = align.cka(x, y, debiased=debiased)
-        moved = align.influence(x, y, debiased=debiased)
+        value, moved = once(key, lambda: align.influence(x, y, debiased=debiased))
     except align.Undefined as why:
         raise Unavailable(str(why)) from None
     if debiased and value <= 0:

@@ -77,6 +77,17 @@ class Classifier(nn.Module):
         seen = {name: pool(h) for name, h in self.stages(x)}
         return seen, self.logits(seen[self.taps[-1]])
 
+    def behind(self, z: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        """What `observe` says from the body's pooled features `z` (n d) on: the transform's
+        features, if there is one, and the logits."""
+        seen = {} if self.transform is None else {"transform": self.transform(z)}
+        return seen, self.logits(seen.get("transform", z))
+
+    def same_body(self, other: "Classifier") -> bool:
+        """Whether both bodies turn any image into the same features."""
+        a, b = ({"mean": m.mean, "std": m.std} | m.body.state_dict() for m in (self, other))
+        return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
     def fresh(self) -> "Classifier":
         """The same architecture with new weights from torch's current generator."""
         architecture, shape = self.recipe
