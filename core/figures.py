@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from core.geometry.collapse import all_means, angles_from_centre
 from core.metrics.outputs import Outputs, predicted
+from core.models.projection import Projection
 
 Arrays = dict[str, np.ndarray]
 
@@ -76,36 +77,23 @@ def map_rows(models: Mapping[str, Outputs], seed: int) -> Arrays:
     return arrays
 
 
-def class_means(z: Tensor, y: Tensor, classes: int) -> Tensor:
-    """Mean feature of each class (k d); NaN rows for classes without a sample."""
-    hot = torch.nn.functional.one_hot(y, classes).to(z.dtype)
-    return (hot.T @ z) / hot.sum(0)[:, None]
-
-
-def angles(rows: Tensor) -> Tensor:
-    """Angles in degrees (k k) between the rows (k d) after their common mean is taken off.
-
-    Rows that are NaN, or that lie in the centre, have no angle: NaN.
-    """
-    x = rows.double()
-    x = x - x[~x.isnan().any(1)].mean(0)
-    x = torch.where(x.norm(dim=1, keepdim=True) < 1e-9, torch.nan, x)
-    unit = normalize(x, dim=1)
-    return torch.rad2deg(torch.arccos((unit @ unit.T).clamp(-1, 1)))
+def training_means(outputs: Outputs) -> Tensor:
+    """Class means (k d, float32) of the training features that feed the head."""
+    z, y = outputs.at(outputs.taps[-1], "forget", "retain"), outputs.labels("forget", "retain")
+    return all_means(z, y, len(outputs.head)).to(z.dtype)
 
 
 def geometry(models: Mapping[str, Outputs]) -> Arrays:
     """Class means, head rows and their angles, and both in each model's top three axes."""
     arrays: Arrays = {}
     for who, o in models.items():
-        z, y = o.at(o.taps[-1], "forget", "retain"), o.labels("forget", "retain")
-        means = class_means(z, y, len(o.head))
+        means = training_means(o)
         arrays |= {
             f"geometry/means/{who}": means.numpy(),
             f"geometry/head/{who}": o.head.numpy(),
             f"geometry/bias/{who}": o.bias.numpy(),
-            f"angles/means/{who}": angles(means).numpy(),
-            f"angles/head/{who}": angles(o.head).numpy(),
+            f"angles/means/{who}": angles_from_centre(means).numpy(),
+            f"angles/head/{who}": angles_from_centre(o.head).numpy(),
         }
     return arrays | axes(models, arrays)
 
@@ -144,18 +132,13 @@ def _three(points: Tensor) -> np.ndarray:
 
 def strengths(original: Outputs, unlearned: Outputs, basis: Tensor) -> Arrays:
     """What a projection changes as its strength goes from 0 to 1: angles and accuracies."""
-    tap = original.taps[-1]
-    z, y = original.at(tap, "forget", "retain"), original.labels("forget", "retain")
-    means = class_means(z, y, len(original.head))
+    tap, means = original.taps[-1], training_means(original)
     masked = torch.isinf(unlearned.logits["test_retain"][:1]).squeeze(0)
     found: dict[str, list[np.ndarray]] = {}
     for s in STRENGTHS:
-
-        def cut(x: Tensor, s: Tensor = s) -> Tensor:
-            return x - s * (x @ basis.T) @ basis
-
-        hidden = masked & (s > 0)
-        row = {"mean_angles": angles(cut(means)), "head_angles": angles(cut(original.head))}
+        cut, hidden = Projection(basis, float(s)), masked & (s > 0)
+        sides = {"mean_angles": means, "head_angles": original.head}
+        row = {name: angles_from_centre(cut(x)) for name, x in sides.items()}
         for name in ("forget", "retain"):
             logits = cut(original.features[f"test_{name}"][tap]) @ unlearned.head.T + unlearned.bias
             hits = predicted(logits.masked_fill(hidden, -torch.inf)) == original.y[f"test_{name}"]

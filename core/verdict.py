@@ -116,6 +116,8 @@ def decide(found: list[Row], golds: int, about: str) -> tuple[Name, str]:
         return "Inconclusive", "There is no gold model to compare with."
     if utility["holds"] is False:
         return "Collapsed", f"It has lost what it should have kept: {told(utility['worst'])}."
+    if output["holds"] is False and output["worst"]["gap"] < 0:
+        return overshot(output["worst"])
     if output["holds"] is False:
         return "Retained", f"It still answers as one that knows {about}: {told(output['worst'])}."
     for one in found:
@@ -134,14 +136,18 @@ def leaking(inside: Row, about: str) -> tuple[Name, str]:
     failed = [c for c in inside["checks"] if c["holds"] is False]
     leaks = [c for c in failed if (c["gap"] > 0) == (c["side"] != "below")]
     if not leaks:
-        past = told(inside["worst"])
-        return "Inconclusive", f"It went past gold, which is damage, not forgetting: {past}."
+        return overshot(inside["worst"])
     # A probe that reads the class says more to a person than a likeness does.
     worst = max(leaks, key=lambda c: (c["reading"] in PROBES, abs(c["gap"]) - c["tolerance"]))
     shown = told(worst)
     if inside["name"] == "membership":
         return "Masked", f"It answers like gold, but still tells that it has seen {about}: {shown}."
     return "Masked", f"It no longer says {about}, but its features still know: {shown}."
+
+
+def overshot(check: Row) -> tuple[Name, str]:
+    """The word for a model that differs from gold on the far side of the original."""
+    return "Inconclusive", f"It went past gold, which is damage, not forgetting: {told(check)}."
 
 
 def told(check: Row | None) -> str:

@@ -29,7 +29,7 @@ DATASET, MODEL = "fashion", "resnet_mini"
 
 def readings(model: Classifier, target: str) -> dict[str, float]:
     """What a test measures again: accuracies and the head's angles."""
-    from core.figures import angles
+    from core.geometry.collapse import angles_from_centre
     from core.geometry.etf import ideal_angle
 
     data = load(DATASET)
@@ -42,7 +42,7 @@ def readings(model: Classifier, target: str) -> dict[str, float]:
         f"{name}_accuracy": float((predicted(seen.logits[name]) == seen.y[name]).double().mean())
         for name in parts
     }
-    pairs = angles(seen.head)
+    pairs = angles_from_centre(seen.head)
     upper = pairs[pairs.triu(1) > 0]
     ideal = ideal_angle(len(data.classes))
     return found | {

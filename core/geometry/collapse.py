@@ -50,11 +50,16 @@ def class_means(z: Tensor, y: Tensor, classes: int, weights: Tensor | None = Non
         raise Undefined(f"fewer than two classes have a sample (missing: {missing})")
     if not torch.isfinite(z).all():
         raise Undefined("features are not finite")
-    member = (y[None, :] == present[:, None]).double()
-    if weights is not None:
-        member = member * weights
-    share = member / member.sum(1, keepdim=True)
+    share = _shares(y, present, weights)
     return ClassMeans(share @ z.double(), tuple(present.tolist()), missing, share)
+
+
+def all_means(z: Tensor, y: Tensor, classes: int) -> Tensor:
+    """One mean for each of the `classes` (k d), NaN for a class without a sample.
+
+    For pictures, which keep a place for every class; `class_means` is for readings.
+    """
+    return _shares(y, torch.arange(classes)) @ z.double()
 
 
 def centred(vectors: Tensor) -> Tensor:
@@ -161,6 +166,13 @@ def angles(vectors: Tensor) -> Tensor:
     return _angle(unit[:, None], unit[None, :])
 
 
+def angles_from_centre(rows: Tensor) -> Tensor:
+    """`angles` of the rows (k d) seen from their mean; rows that are NaN do not count."""
+    known = ~rows.isnan().any(1)
+    apart = rows.double() - rows[known].double().mean(0)
+    return angles(apart.masked_fill(~known[:, None], 0.0))
+
+
 def mean_angle(vectors: Tensor) -> Tensor:
     """Mean angle of all pairs of rows in degrees; `etf.ideal_angle` is the one under collapse.
 
@@ -178,6 +190,14 @@ def cosines(vectors: Tensor) -> Tensor:
     """
     one, other = _paired(vectors)
     return (one * other).sum(1)
+
+
+def _shares(y: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    """What each sample adds to the mean of each of the `labels` (k n); NaN for one without any."""
+    member = (y[None, :] == labels[:, None]).double()
+    if weights is not None:
+        member = member * weights
+    return member / member.sum(1, keepdim=True)
 
 
 def _paired(vectors: Tensor) -> tuple[Tensor, Tensor]:
