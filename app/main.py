@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from app.charts.theme import DARK, LIGHT
@@ -17,6 +18,10 @@ st.html(Path(__file__).parent / "style.css")
 # Streamlit writes white on every primary colour, also on the dark theme's pale one.
 paper = st.session_state.theme.paper
 st.html(f'<style>button[kind^="primary"] p {{ color: {paper} !important; }}</style>')
+
+# A picture that nobody sees: the browser fetches what draws pictures while the engine is imported.
+with st.container(key="fs-ahead"):
+    st.plotly_chart(go.Figure(go.Scatter()), key="ahead")
 
 explore = st.Page(Path(__file__).parent / "views" / "explore.py", title="Explore", default=True)
 st.navigation([explore], position="hidden").run()

@@ -13,7 +13,7 @@ from app.charts.text import safe, short
 from app.charts.theme import NAMES, Theme, dressed
 
 Array = np.ndarray
-CAMERA = {"eye": {"x": 0.9, "y": 0.9, "z": 0.55}}
+CAMERA = {"eye": {"x": 1.02, "y": 1.02, "z": 0.62}}
 NAMED = 12
 """Most classes whose names are written at the tips."""
 

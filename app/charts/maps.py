@@ -68,14 +68,14 @@ def draw(
     `selected` ids stand out in all three. `share` in [0, 1] is how far the middle map's points
     have gone from the original's places to the unlearned model's.
     """
-    window, chosen = ranges(layout), set(selected)
+    window, chosen, details = ranges(layout), set(selected), hover_texts(points)
     shown = dict(layout)
     if share < 1 and {"original", "unlearned"} <= set(layout):
         shown["unlearned"] = moved(layout["original"], layout["unlearned"], share)
     charts = {}
     for model in present(shown, points.pred):
         looks = marks(points, model, theme, colour)
-        figure = one_map(shown[model], points, looks, chosen, theme)
+        figure = one_map(shown[model], points, looks, details, chosen, theme)
         dressed(figure, theme, height, **frame(window, theme))
         charts[model] = described(figure, model, shown[model], points, target)
     return Maps(charts, legend(points, list(charts), theme, colour))
@@ -136,6 +136,7 @@ def one_map(
     at: Array,
     points: Points,
     looks: list[tuple[str, str]],
+    details: list[str],
     chosen: set[int],
     theme: Theme,
 ) -> go.Figure:
@@ -144,9 +145,11 @@ def one_map(
     The sample's id is the first entry of `customdata`: positions count within a trace only.
     """
     kind = go.Scattergl if len(points.ids) >= WEBGL_FROM else go.Scatter
-    figure, details = go.Figure(), hover_texts(points)
+    figure = go.Figure()
     for forget in (False, True):
         rows = np.flatnonzero(points.forget == forget)
+        if not len(rows):
+            continue
         ids = points.ids[rows].tolist()
         figure.add_trace(
             kind(
@@ -167,10 +170,21 @@ def one_map(
 
 
 def marker(looks: list[tuple[str, str]], forget: bool, theme: Theme) -> dict[str, Any]:
-    """Filled marks, ringed where they were to be forgotten."""
+    """Filled marks, ringed where they were to be forgotten.
+
+    Numbers on a scale of the colours in use: Plotly checks a list of colours one by one.
+    """
+    colours = sorted({colour for colour, _ in looks})
+    place = {colour: i for i, colour in enumerate(colours)}
+    last = max(1, len(colours) - 1)
+    symbols = [symbol for _, symbol in looks]
     return {
-        "color": [colour for colour, _ in looks],
-        "symbol": [symbol for _, symbol in looks],
+        "color": np.array([place[colour] for colour, _ in looks]),
+        # A scale has two ends, also that of one colour.
+        "colorscale": [[i / last, colours[min(i, len(colours) - 1)]] for i in range(last + 1)],
+        "cmin": 0,
+        "cmax": last,
+        "symbol": symbols if len(set(symbols)) > 1 else symbols[0],
         "size": 7 if forget else 5,
         "opacity": 0.95 if forget else 0.6,
         "line": {"color": theme.forget, "width": 1.6 if forget else 0},

@@ -1,6 +1,7 @@
 """Theme: what each colour, shape and dash means, on light and on dark."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import plotly.graph_objects as go
@@ -57,6 +58,7 @@ def faded(colour: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
+@lru_cache(maxsize=512)
 def readable(colour: str, grounds: tuple[str, ...], least: float) -> str:
     """The nearest mixture of `colour` with black or white that stands out from all `grounds`."""
     towards = "#FFFFFF" if luminance(grounds[0]) < 0.18 else "#000000"

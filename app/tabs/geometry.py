@@ -62,7 +62,7 @@ def collapse(record: Record) -> None:
             cells = {m: reading[m] for m in ("original", "unlearned", "gold")}
             why = reading["unavailable"]
             rows.append(
-                {"reading": reading["title"], "unit": reading["unit"] or "none"}
+                {"reading": reading["title"], "unit": reading["unit"]}
                 | cells
                 | {"not available": why or ""}
             )

@@ -53,7 +53,8 @@ def main() -> None:
                 time.sleep(0.1)
         page.wait_for_selector(".fs-verdict", timeout=120_000)
         print(f"verdict: {time.perf_counter() - start:.1f} s")  # noqa: T201
-        drawn = "document.querySelectorAll('.js-plotly-plot .main-svg').length >= 3"
+        maps = "[class*=st-key-chart-map-] .js-plotly-plot .nsewdrag"
+        drawn = f"document.querySelectorAll('{maps}').length === 3"
         page.wait_for_function(drawn, timeout=120_000)
         print(f"three maps: {time.perf_counter() - start:.1f} s")  # noqa: T201
         time.sleep(15)  # the worker has started and looked at the models by now
