@@ -5,12 +5,15 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from core.geometry.etf import simplex_etf
 from core.metrics import METRICS
 from core.metrics.base import Measured
 from core.metrics.outputs import Outputs
 
 TAPS = ("stem", "stage1", "penultimate")
 SETS = ("forget", "retain", "test_forget", "test_retain")
+SAMPLED = ("nc1", "nc2_equinorm", "nc2_equiangular", "nc2_max_angle", "nc3", "nc4", "angle_means")
+"""Readings of neural collapse that samples have a part in."""
 
 
 def rng(seed: int = 0) -> torch.Generator:
@@ -124,3 +127,53 @@ class _net:  # noqa: N801 - reads as a function
         if self.transform:
             seen["transform"] = x @ self.turn
         return seen
+
+
+def probed(forget: Tensor, rest: Tensor) -> Outputs:
+    """A model that shows these features of its test sets."""
+    sets = {"test_forget": forget, "test_retain": rest}
+    y = {name: torch.full((len(x),), i) for i, (name, x) in enumerate(sets.items())}
+    features = {name: {"penultimate": x.float()} for name, x in sets.items()}
+    head = torch.zeros(2, forget.shape[1])
+    return Outputs(("penultimate",), features, {}, y, y, head, head[:, 0], (0,))
+
+
+def gaussians(shift: float, n: int = 100, m: int = 400, d: int = 8, seed: int = 0) -> Outputs:
+    """Test sets from two isotropic Gaussians, `shift` deviations apart along every axis."""
+    draw = rng(seed)
+    return probed(shift + torch.randn(n, d, generator=draw), torch.randn(m, d, generator=draw))
+
+
+def trained(
+    z: Tensor, y: Tensor, head: Tensor, bias: Tensor | None = None, gone: int = 0
+) -> Outputs:
+    """A model with these training features (n d), labels and head; class `gone` is to go."""
+    bias = torch.zeros(len(head)) if bias is None else bias
+    rows = {"forget": y == gone, "retain": y != gone}
+    logits = z.double() @ head.T.double() + bias
+    return Outputs(
+        taps=("penultimate",),
+        features={n: {"penultimate": z[r]} for n, r in rows.items()},
+        logits={n: logits[r] for n, r in rows.items()},
+        y={n: y[r] for n, r in rows.items()},
+        ids={n: r.nonzero().flatten() for n, r in rows.items()},
+        head=head,
+        bias=bias,
+        forget_classes=(gone,),
+    )
+
+
+def cloud(k: int = 6, d: int = 9, n: int = 40, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+    """Features of `n` samples a class about random means, labels, and a head of its own."""
+    draw = rng(seed)
+    y = torch.arange(k).repeat_interleave(n)
+    means = 2 * torch.randn(k, d, generator=draw, dtype=torch.float64)
+    z = means[y] + torch.randn(k * n, d, generator=draw, dtype=torch.float64)
+    return z, y, torch.randn(k, d, generator=draw, dtype=torch.float64)
+
+
+def collapsed(k: int = 10, d: int = 64, n: int = 5) -> Outputs:
+    """A model whose training features and head are exactly collapsed, and off the origin."""
+    vertices = simplex_etf(k, d, rng())
+    y = torch.arange(k).repeat_interleave(n)
+    return trained(3 * vertices[y] + 0.5, y, 2 * vertices)

@@ -2,35 +2,20 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
+from tasks import LONG, steps, until
 
 from core import worker
 from core.jobs import Jobs
-from core.pool import plain_main, processes
+from core.pool import processes
 from core.recipes import Recipe, RecipeError
-from core.records import Cancelled
 from core.runs import Runs
 from core.worker import Reporter, Status
-
-LONG = 300
-"""Seconds after which a job that should have ended makes its test fail."""
-
-
-def steps(root: Path, report: Reporter, name: str, count: int, pause: float = 0.0) -> None:
-    """A job of `count` batches that says when it began."""
-    with (root / f"{name}.began").open("a") as file:
-        file.write("x")
-    for done in range(count):
-        report("train", done, count)
-        time.sleep(pause)
-    (root / f"{name}.ended").touch()
 
 
 def fail(root: Path, report: Reporter, kind: str) -> None:
@@ -45,13 +30,6 @@ def fail(root: Path, report: Reporter, kind: str) -> None:
 def die(root: Path, report: Reporter) -> None:
     report("train", 1, 9)
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def until(true, seconds: float = LONG) -> None:
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it took too long"
-        time.sleep(0.01)
 
 
 def told(jobs: Jobs, key: str) -> Status:
@@ -99,7 +77,7 @@ def test_a_killed_worker_is_a_failed_job_and_the_next_one_works(jobs):
 def test_cancel_stops_between_two_batches(jobs):
     root = jobs.runs.root
     key = jobs.put("long", steps, "long", 10_000, 0.01)
-    until((root / "long.began").exists)
+    assert until((root / "long.began").exists)
     jobs.cancel(key)
     began = time.monotonic()
     assert told(jobs, key).state == "cancelled"
@@ -110,7 +88,7 @@ def test_cancel_stops_between_two_batches(jobs):
 def test_progress_is_read_while_the_job_runs(threads):
     key = threads.put("slow", steps, "slow", 40, 0.02)
     seen = []
-    until(lambda: seen.append(threads.status(key)) or seen[-1].state == "done")
+    assert until(lambda: seen.append(threads.status(key)) or seen[-1].state == "done")
     running = [s for s in seen if s.state == "running" and s.stage == "train"]
     assert [s.done for s in running] == sorted(s.done for s in running)
     assert any(0 < s.done < s.of == 40 for s in running)
@@ -138,7 +116,7 @@ def test_what_people_ask_for_goes_first(threads):
 def test_what_people_ask_for_puts_off_what_they_did_not(threads):
     root = threads.runs.root
     threads.put("warm", steps, "warm", 100, 0.01, urgent=False, group="a")
-    until((root / "warm.began").exists)
+    assert until((root / "warm.began").exists)
     threads.put("same", steps, "same", 1, group="a")
     time.sleep(0.1)
     assert not (root / "same.began").exists(), "work towards the same goal was thrown away"
@@ -160,7 +138,7 @@ def test_a_job_that_waits_can_be_cancelled(threads):
 
 def test_what_was_cancelled_can_be_asked_for_again_at_once(threads):
     key = threads.put("again", steps, "again", 50, 0.01)
-    until((threads.runs.root / "again.began").exists)
+    assert until((threads.runs.root / "again.began").exists)
     threads.cancel(key)
     threads.put("again", steps, "again", 50, 0.01)
     assert told(threads, key).state == "done"
@@ -198,112 +176,13 @@ def test_a_status_outlives_the_app_and_a_dead_apps_jobs_have_failed(tmp_path):
 def test_another_apps_running_job_is_seen_as_running(threads):
     other = Jobs(Runs(threads.runs.root), pool=lambda: ThreadPoolExecutor(1))
     key = threads.put("theirs", steps, "theirs", 50, 0.01)
-    until((threads.runs.root / "theirs.began").exists)
+    assert until((threads.runs.root / "theirs.began").exists)
     status = other.status(key)
     assert status is not None
     assert status.state in ("queued", "running")
     told(threads, key)
     assert other.status(key) == Status("done")
     other.close()
-
-
-def test_seconds_left_follow_from_what_was_measured(tmp_path):
-    found = None
-    for _ in range(2):
-        report = Reporter(tmp_path / "job")
-        report.expect(("train", "audit"), "blobs")
-        report("train", 0, 100)
-        time.sleep(0.2)
-        report("train", 50, 100)
-        found = worker.read(tmp_path / "job")
-        report("audit", 0, 5)
-        time.sleep(0.1)
-        report.finish()
-        (tmp_path / "job" / "status.json").unlink()
-    assert found is not None
-    assert found[0].seconds_left is not None
-    assert found[0].stage_left is not None
-    # 0.2 s for the other half of the training, and 0.1 s for the audit; sleeps may be late.
-    assert 0.28 < found[0].seconds_left < 2
-    assert 0.18 < found[0].stage_left < found[0].seconds_left
-
-
-def test_no_seconds_left_are_told_before_anything_was_measured(tmp_path):
-    report = Reporter(tmp_path / "job")
-    report.expect(("train", "audit"), "blobs")
-    report("train", 50, 100)
-    found = worker.read(tmp_path / "job")
-    assert found is not None
-    assert found[0].seconds_left is None
-
-
-def test_a_flag_stops_the_reporter(tmp_path):
-    report = Reporter(tmp_path)
-    report("train", 1, 2)
-    (tmp_path / "cancel").touch()
-    with pytest.raises(Cancelled):
-        report("train", 2, 2)
-
-
-APP = """
-import os, signal, sys, time
-from pathlib import Path
-sys.path.insert(0, "tests")
-from core.jobs import Jobs
-from core.runs import Runs
-import test_jobs
-root = Path(sys.argv[1])
-jobs = Jobs(Runs(root))
-jobs.put("pid", test_jobs.say_pid)
-while not (root / "pid.began").exists():
-    time.sleep(0.01)
-"""
-"""An app whose worker has 100 seconds to go."""
-
-
-def run_app(code: str, root: Path) -> float:
-    """Seconds that the app lived on after its job had begun."""
-    command = [sys.executable, "-c", code, str(root)]
-    subprocess.run(command, cwd=Path(__file__).parents[1], timeout=LONG, check=False)
-    return time.time() - (root / "pid.began").stat().st_mtime
-
-
-def test_a_worker_does_not_outlive_its_app(tmp_path):
-    run_app(f"{APP}\nos.kill(os.getpid(), signal.SIGKILL)\n", tmp_path)
-    pid = int((tmp_path / "pid").read_text())
-    until(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
-
-
-def test_an_app_that_ends_cancels_its_jobs(tmp_path):
-    assert run_app(APP, tmp_path) < 50  # of the 100 seconds that the job would take
-    found = worker.read(tmp_path / "jobs" / "pid")
-    assert found is not None
-    assert found[0].state == "cancelled"
-
-
-def say_pid(root: Path, report: Reporter) -> None:
-    worker.replace(root / "pid", str(os.getpid()))
-    steps(root, report, "pid", 10_000, 0.01)
-
-
-def _is_zombie(pid: int) -> bool:
-    return " Z " in Path(f"/proc/{pid}/stat").read_text()
-
-
-def test_the_program_that_starts_workers_is_not_imported_by_them():
-    main = sys.modules["__main__"]
-    with plain_main():
-        assert not hasattr(sys.modules["__main__"], "__file__")
-    assert sys.modules["__main__"] is main
-
-
-def test_the_engines_front_imports_no_torch():
-    code = (
-        "import sys, core.jobs, core.runs, core.store, core.recipes, core.cli, core.report\n"
-        "sys.exit('torch' in sys.modules)"
-    )
-    root = Path(__file__).parents[1]
-    assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from core import weights
 from core.data import load
 from core.data.split import split
 from core.data.targets import parse
-from core.figures import angles
+from core.geometry.collapse import angles_from_centre
 from core.metrics.outputs import observe, predicted
 from core.models import MODELS
 from core.runs import ASSETS
@@ -28,7 +28,7 @@ def measured(stem: str, target: str = "") -> tuple[dict[str, float], dict[str, f
         parts = {n: getattr(sets, n) for n in ("retain", "test_forget", "test_retain")}
     seen = observe(model, parts)
     hits = {n: (predicted(seen.logits[n]) == seen.y[n]).double().mean() for n in parts}
-    upper = angles(seen.head).triu(1)
+    upper = angles_from_centre(seen.head).triu(1)
     now = {f"{n}_accuracy": float(v) for n, v in hits.items()}
     now["head_angle_mean"] = float(upper[upper > 0].mean())
     now["head_angle_std"] = float(upper[upper > 0].std())

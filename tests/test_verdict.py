@@ -32,8 +32,8 @@ def row(name, unlearned, golds, *, tap=None, half=0.01, side=None):
     }
 
 
-def judged(*, retained=0.9, forget=0.0, probes=None, moved=0.6, golds=3, half=0.01):
-    """The verdict on one model; `probes` overrides what a probe reads, by name."""
+def judged(*changed, retained=0.9, forget=0.0, probes=None, moved=0.6, golds=3, half=0.01):
+    """The verdict on one model; `probes` overrides what a probe reads, and `changed` rows."""
     n = range(golds)
     readings = [
         row("retain_accuracy_test", retained, [0.9 for _ in n], half=half),
@@ -46,7 +46,24 @@ def judged(*, retained=0.9, forget=0.0, probes=None, moved=0.6, golds=3, half=0.
         for name in verdict.PROBES
         for tap in TAPS
     ]
+    readings = replaced(readings, changed)
     return judge(readings, depth, level="class", golds=golds, about="Sneaker")
+
+
+def singles(*changed):
+    """The verdict on single images that are forgotten, but for the rows `changed`."""
+    readings = [
+        row("retain_accuracy_test", 0.9, [0.9]),
+        row("forget_accuracy_train", 0.9, [0.89]),
+        row("rmia", 0.5, [0.5]),
+        row("rmia_fpr", 0.5, [0.5]),
+    ]
+    return judge(replaced(readings, changed), [], level="instance", golds=1, about="5 images")
+
+
+def replaced(rows, changed):
+    by_name = {r["name"]: r for r in changed}
+    return [by_name.get(r["name"], r) for r in rows]
 
 
 def test_a_model_like_gold_is_erased():
@@ -99,6 +116,34 @@ def test_a_leak_at_any_tap_is_enough():
     assert len(readings) == 3
 
 
+def test_what_gold_seeds_may_do_is_no_leak():
+    # Beyond REPRESENTATION with its whole interval, and within the noise of three golds.
+    assert judged(probes=dict.fromkeys(verdict.PROBES, 0.94))["name"] == "Erased"
+
+
+@pytest.mark.parametrize("part", ["test", "train"])
+def test_an_answer_on_seen_or_unseen_images_is_enough(part):
+    assert judged(row(f"forget_accuracy_{part}", 0.5, [0.0]))["name"] == "Retained"
+
+
+def test_what_is_better_than_gold_is_no_fault():
+    assert judged(retained=1.0)["name"] == "Erased"
+    assert judged(row("forget_accuracy_test", 0.0, [0.3]))["name"] == "Erased"
+
+
+def test_a_model_that_lost_all_is_collapsed_whatever_it_answers():
+    assert judged(retained=0.5, forget=0.9)["name"] == "Collapsed"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("retain_accuracy_test", 0.9), ("forget_accuracy_train", 0.0)]
+)
+def test_one_open_criterion_leaves_the_verdict_open(name, value):
+    found = judged(row(name, value, [value], half=0.4))
+    assert found["name"] == "Inconclusive"
+    assert f"the interval of {name} is wider than what is allowed" in found["reason"]
+
+
 def test_a_reading_that_is_not_available_leaves_the_verdict_open():
     found = row("retain_accuracy_test", 0.9, [])
     assert check(found, 0.05, "below")["holds"] is None
@@ -122,23 +167,57 @@ def test_the_noise_of_gold_is_some_deviations_of_one_more_seed():
     assert noise(row("x", 0.8, [0.8])) > noise(row("x", 0.8, [0.8] * 3)) > 0
 
 
-def test_single_images_are_judged_by_output_and_membership():
-    readings = [
-        row("retain_accuracy_test", 0.9, [0.9]),
-        row("forget_accuracy_train", 0.9, [0.89]),
-        row("rmia", 0.5, [0.5]),
-        row("rmia_fpr", 0.5, [0.5]),
-    ]
-    assert judge(readings, [], level="instance", golds=1)["name"] == "Erased"
-    readings[1] = row("forget_accuracy_train", 1.0, [0.89])
-    assert judge(readings, [], level="instance", golds=1)["name"] == "Retained"
-    readings[1], readings[2] = row("forget_accuracy_train", 0.9, [0.89]), row("rmia", 0.8, [0.5])
-    assert judge(readings, [], level="instance", golds=1)["name"] == "Masked"
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("Erased", []),
+        ("Retained", [row("forget_accuracy_train", 1.0, [0.89])]),
+        ("Masked", [row("rmia", 0.8, [0.5])]),
+        ("Masked", [row("rmia_fpr", 0.8, [0.5])]),
+        ("Erased", [row("rmia", 0.6, [0.5])]),  # within what gold's own seeds allow
+    ],
+)
+def test_single_images_are_judged_by_output_and_membership(name, changed):
+    assert singles(*changed)["name"] == name
+
+
+def test_single_images_that_answer_worse_than_gold_are_not_erased():
+    found = singles(row("forget_accuracy_train", 0.5, [0.89]))
+    assert found["criteria"][1]["holds"] is False
+    assert found["name"] == "Inconclusive"
+    assert found["reason"].startswith("It went past gold, which is damage")
 
 
 def test_what_is_judged_is_read():
     assert set(verdict.PROBES) <= set(METRICS)
     assert all(METRICS[name].per_tap for name in verdict.PROBES)
+
+
+# Sentences
+
+
+def test_the_worst_reading_is_named_with_its_numbers():
+    found = judged(probes={"probe_linear": 0.97, "probe_mlp": 0.99})
+    assert found["criteria"][2]["worst"]["reading"] == "probe_mlp"
+    assert "probe_mlp at stage1 reads 99.0 %, gold 89.0 % (gap +10.0, allowed" in found["reason"]
+    assert "its features still know" in found["reason"]
+
+
+def test_a_probe_is_named_before_a_likeness():
+    found = judged(probes={"probe_norm": 0.99}, moved=0.0)
+    assert found["criteria"][2]["worst"]["reading"] == "phi_forget_original"
+    assert "probe_norm" in found["reason"]
+
+
+def test_single_images_are_said_to_have_been_seen():
+    found = singles(row("rmia", 0.8, [0.5]))
+    assert "still tells that it has seen 5 images" in found["reason"]
+
+
+def test_what_is_missing_is_named():
+    assert judged(golds=0)["reason"] == "There is no gold model to compare with."
+    lost = row("retain_accuracy_test", 0.9, []) | {"unavailable": "because it is not finite"}
+    assert "is not available, because it is not finite" in judged(lost)["reason"]
 
 
 def test_a_verdict_is_json():

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 
 import torch
+from torch import Tensor, nn
 
 from core.data.examples import Dataset, Examples, number
 from core.data.split import Split, split
@@ -93,3 +94,25 @@ def logits(model: Classifier, examples: Examples) -> torch.Tensor:
 def accuracy(model: Classifier, examples: Examples) -> float:
     """Share that `model` labels rightly, in eval mode."""
     return float((logits(model, examples).argmax(1) == examples.y).float().mean())
+
+
+K, SIDE = 5, 16
+"""Classes of `network`, and pixels of an edge of `pictures`."""
+MOMENTS = torch.full((1,), 0.5), torch.full((1,), 0.25)
+
+
+def network(seed: int = 0) -> Classifier:
+    """A ResNet whose batch norms have seen data, with strong evidence of both signs."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = MODELS["resnet_mini"]().build((1, SIDE, SIDE), K, *MOMENTS)
+        model.train()
+        for _ in range(5):
+            model(torch.rand(32, 1, SIDE, SIDE))
+        nn.init.normal_(model.head.weight)
+    return model.eval()
+
+
+def pictures(n: int = 6) -> Tensor:
+    """Noise (n 1 SIDE SIDE) for `network`."""
+    return torch.rand(n, 1, SIDE, SIDE, generator=torch.Generator().manual_seed(1))
