@@ -16,7 +16,7 @@ from typing import Any
 import filelock
 
 from core import worker
-from core.pool import before_exit, plain_main, processes
+from core.pool import before_exit, plain_main, processes, stop
 from core.recipes import Recipe
 from core.runs import Runs
 from core.store import StoreError
@@ -165,7 +165,7 @@ class Jobs:
                 self.cancel(key)
         self._events.put(None)
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            stop(self._pool)
         self._alive.release()
         self._mark(self._owner).unlink(missing_ok=True)
 
@@ -233,6 +233,7 @@ class Jobs:
             status, ended = Status("cancelled"), "cancelled"
         except BrokenExecutor:
             status = Status("failed", self._stage(job), reason="The worker was killed.")
+            status = Status("cancelled") if self._closed else status
         except Exception as error:
             status = Status("failed", self._stage(job), reason=worker.sentence(error))
         with self._changed:

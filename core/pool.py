@@ -3,6 +3,7 @@
 import multiprocessing
 import sys
 import threading
+import time
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -11,11 +12,29 @@ from contextlib import contextmanager
 
 from core import worker
 
+GRACE = 2.0
+"""Seconds for which the end of the program waits for a job to stop by itself."""
+
 
 def processes(workers: int) -> Executor:
     """A pool of fresh processes that share the machine's cores."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(workers, context, worker.begin, (workers,))
+
+
+def stop(executor: Executor) -> None:
+    """Let the workers go: when their job has ended if that is soon, else in the middle of it.
+
+    What they write is whole or not there, so nothing is lost.
+    """
+    # Python 3.14 can do this by itself (`terminate_workers`).
+    workers = list((getattr(executor, "_processes", None) or {}).values())
+    executor.shutdown(wait=False, cancel_futures=True)
+    end = time.monotonic() + GRACE
+    for process in workers:
+        process.join(max(0.0, end - time.monotonic()))
+        if process.is_alive():
+            process.terminate()
 
 
 def before_exit(close: Callable[[], None]) -> None:

@@ -35,3 +35,9 @@ def say_pid(root: Path, report: Reporter) -> None:
     """A job of 100 seconds whose worker can be found."""
     worker.replace(root / "pid", str(os.getpid()))
     steps(root, report, "pid", 10_000, 0.01)
+
+
+def deaf(root: Path, report: Reporter) -> None:
+    """A job that says where it runs, and then looks at nothing for a long time."""
+    worker.replace(root / "pid", str(os.getpid()))
+    time.sleep(LONG)

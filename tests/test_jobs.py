@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tasks import LONG, steps, until
+from tasks import LONG, deaf, steps, until
 
 from core import worker
 from core.jobs import Jobs
@@ -83,6 +83,24 @@ def test_cancel_stops_between_two_batches(jobs):
     assert told(jobs, key).state == "cancelled"
     assert time.monotonic() - began < 5  # of the 100 seconds that the job would take
     assert not (root / "long.ended").exists()
+
+
+def test_the_end_of_the_app_does_not_wait_for_a_job_that_does_not_listen(tmp_path):
+    jobs = Jobs(Runs(tmp_path))
+    key = jobs.put("deaf", deaf)
+    assert until((tmp_path / "pid").exists)
+    pid = int((tmp_path / "pid").read_text())
+    jobs.close()
+    assert until(lambda: gone(pid), 30)
+    assert until(lambda: told(jobs, key).state == "cancelled", 30)
+
+
+def gone(pid: int) -> bool:
+    """Whether there is no such process; one that ended and is not yet waited for is gone too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
 
 
 def test_progress_is_read_while_the_job_runs(threads):
