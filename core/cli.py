@@ -1,4 +1,4 @@
-"""Command line: `forgetscope list`, `forgetscope run`, `forgetscope app`."""
+"""Command line: `forgetscope list`, `run`, `sweep` and `app`."""
 
 import argparse
 import json
@@ -7,28 +7,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Self
+from typing import TYPE_CHECKING, Self
 
+from core import cli_sweep
 from core.catalogue import LISTS, Json
+from core.console import Failed, Parser, Usage, complain
 
 if TYPE_CHECKING:
     from core.recipes import Recipe
     from core.runs import Runs
-
-
-class Usage(Exception):
-    """A command that cannot be understood; the text is one line."""
-
-
-class Failed(Exception):
-    """A run that came to nothing; the text is one line."""
-
-
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        raise Usage(f"{message} (see {self.prog} --help)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,18 +36,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def complain(text: str, code: int) -> int:
-    """One line on stderr, and the exit code."""
-    sys.stderr.write(f"forgetscope: {' '.join(text.split())}\n")
-    return code
-
-
 def parser() -> argparse.ArgumentParser:
-    """The three commands and their options."""
+    """The commands and their options."""
     top = Parser(prog="forgetscope", description="See whether a vision model has forgotten.")
-    commands = top.add_subparsers(title="commands", required=True, metavar="{list,run,app}")
+    commands = top.add_subparsers(title="commands", required=True, metavar="{list,run,sweep,app}")
     _list_options(commands.add_parser("list", help="what there is to choose from"))
     _run_options(commands.add_parser("run", help="unlearn, audit and report"))
+    cli_sweep.options(commands.add_parser("sweep", help="many runs, and one table of them"))
     app = commands.add_parser("app", help="open the app in a browser")
     app.add_argument("--port", type=int, default=8501, help="default: 8501")
     app.add_argument("--no-browser", action="store_true", help="only serve")
@@ -127,9 +109,11 @@ def run(asked: argparse.Namespace) -> int:
 
 
 def _make(asked: argparse.Namespace) -> Json:
+    from core.worker import patience, sentence
+
+    patience()
     from core.devices import DeviceError, choose, settle
     from core.runs import Runs
-    from core.worker import sentence
 
     settle()
     try:

@@ -23,6 +23,8 @@ LAYERS = (
     {"runs"},
     {"worker", "pool"},
     {"jobs", "report", "catalogue"},
+    {"sweep", "console"},
+    {"cli_sweep"},
     {"cli"},
     {"app"},
 )
