@@ -242,7 +242,7 @@ def streamlit(page: Path, port: int, quiet: bool) -> list[str]:
         "client.toolbarMode": "minimal",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return [sys.executable, "-m", "streamlit", "run", str(page), *words]
+    return [sys.executable, "-m", "app.serve", "run", str(page), *words]
 
 
 if __name__ == "__main__":
