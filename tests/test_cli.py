@@ -210,7 +210,7 @@ def test_the_app_is_served_to_this_machine_only(monkeypatch, capsys):
     monkeypatch.setattr(Path, "is_file", lambda self: True)
     cli.main(["app", "--port", "8777", "--no-browser"])
     command = seen[0]
-    assert command[:4] == [sys.executable, "-m", "streamlit", "run"]
+    assert command[:4] == [sys.executable, "-m", "app.serve", "run"]
     options = dict(zip(command[5::2], command[6::2], strict=True))
     assert options["--server.address"] == "localhost"
     assert options["--server.port"] == "8777"
