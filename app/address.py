@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from core import data, registry
 from core.data.examples import DataError, Dataset
-from core.data.targets import ForgetTarget, TargetError
+from core.data.targets import ForgetTarget, TargetError, subclasses
 from core.data.targets import parse as parse_target
 from core.knobs import KnobError
 from core.models import MODELS
@@ -100,6 +100,8 @@ def first_target(dataset: Dataset) -> ForgetTarget:
     """What a page asks to forget when nobody has said anything."""
     if dataset.name == FIRST["dataset"]:
         return parse_target(FIRST["forget"], dataset)
+    if kinds := subclasses(dataset):
+        return parse_target(f"subclass:{kinds[0]}", dataset)
     return parse_target(f"class:{dataset.classes[0]}", dataset)
 
 
@@ -125,7 +127,8 @@ def _unlearner(
         name, kind = FIRST["unlearner"], UNLEARNERS[FIRST["unlearner"]]
     if target.level not in kind.levels:
         served = [n for n, k in UNLEARNERS.items() if target.level in k.levels and not k.control]
-        notices.append(f"{name} cannot forget single images. Showing {served[0]} instead.")
+        kinds = " and ".join(f"{level} targets" for level in sorted(kind.levels))
+        notices.append(f"{name} serves {kinds} only. Showing {served[0]} instead.")
         name, kind = served[0], UNLEARNERS[served[0]]
     texts = {k.removeprefix(KNOB): v for k, v in words.items() if k.startswith(KNOB)}
     try:

@@ -8,16 +8,33 @@ import streamlit as st
 from app.address import GOLDS, KNOB, Ask, first_target, read
 from app.panel import literal, theme
 from app.pictures import thumbnails
-from core.data import SOURCES
+from core.data import SOURCES, offered
 from core.data.examples import Dataset
-from core.data.targets import ForgetClasses, ForgetIds, ForgetRandom, ForgetTarget
+from core.data.targets import (
+    ForgetClasses,
+    ForgetIds,
+    ForgetRandom,
+    ForgetSubclass,
+    ForgetTarget,
+    Level,
+    parse,
+    subclasses,
+)
 from core.knobs import Knob, Value
 from core.models import MODELS
 from core.registry import describe
 from core.unlearners import UNLEARNERS
 from core.unlearners.base import Unlearner
 
-KINDS = {"class": "Class", "classes": "Classes", "random": "Random", "ids": "Images"}
+KINDS = {
+    "class": "Class",
+    "classes": "Classes",
+    "subclass": "Subclass",
+    "random": "Random",
+    "ids": "Images",
+}
+LEVELS: dict[str, Level] = {"class": "class", "classes": "class", "subclass": "subclass"}
+"""Of the kinds of target; the others are single images."""
 THUMB = 19
 """Pixels of a side of a thumbnail in the sidebar: ten of them fit in a row."""
 ACCESS = {"forget": "forget set", "retain": "retain set", "head": "head"}
@@ -31,8 +48,7 @@ def sidebar(ask: Ask) -> tuple[Ask, bool]:
         words = what(ask)
         dataset = read(words).dataset if words["dataset"] != ask.dataset.name else ask.dataset
         words |= forget(dataset)
-        level = "class" if st.session_state.form_kind in ("class", "classes") else "instance"
-        words |= how(level)
+        words |= how(LEVELS.get(st.session_state.form_kind, "instance"))
         wanted = read(words)
         for notice in wanted.notices:
             st.warning(literal(notice), icon=":material/info:")
@@ -60,6 +76,8 @@ def target_to_widgets(target: ForgetTarget) -> None:
     if isinstance(target, ForgetClasses):
         name = "form_class" if len(target.names) == 1 else "form_classes"
         state[name] = target.names[0] if len(target.names) == 1 else list(target.names)
+    elif isinstance(target, ForgetSubclass):
+        state.form_subclass = target.name
     elif isinstance(target, ForgetRandom):
         state.form_random = target.count
     elif isinstance(target, ForgetIds):
@@ -74,9 +92,9 @@ def head(text: str) -> None:
 def what(ask: Ask) -> dict[str, str]:
     """Data set and model."""
     head("WHAT")
-    offered = [name for name, source in SOURCES.items() if source.public and not source.argument]
-    here = ask.dataset.name
-    names = offered if here in offered else [here, *offered]
+    here, names = ask.dataset.name, offered()
+    if here not in names:
+        names.insert(0, here)
     chosen = st.selectbox(
         "Data set", names, key="form_dataset", format_func=source_label,
         label_visibility="collapsed",
@@ -111,14 +129,14 @@ def one_each(data: Dataset) -> list[int]:
 def forget(data: Dataset) -> dict[str, str]:
     """The target."""
     head("FORGET")
+    kinds = [kind for kind in KINDS if kind != "subclass" or data.subclasses]
+    if st.session_state.get("form_kind") not in kinds:
+        st.session_state.form_kind = "class"
     kind = st.segmented_control(
-        "Kind of target", list(KINDS), key="form_kind", format_func=KINDS.__getitem__,
+        "Kind of target", kinds, key="form_kind", format_func=KINDS.__getitem__,
         required=True, label_visibility="collapsed", width="stretch",
     )  # fmt: skip
-    text = {"class": _class, "classes": _classes, "random": _random, "ids": _ids}[kind or "class"](
-        data
-    )
-    return {"forget": text}
+    return {"forget": TEXTS[kind or "class"](data)}
 
 
 def _class(data: Dataset) -> str:
@@ -146,6 +164,20 @@ def _classes(data: Dataset) -> str:
     return str(ForgetClasses(labels, tuple(data.classes[i] for i in labels)))
 
 
+def _subclass(data: Dataset) -> str:
+    names = subclasses(data)
+    if st.session_state.get("form_subclass") not in names:
+        st.session_state.form_subclass = names[0]
+    name = st.selectbox(
+        "Subclass to forget", names, key="form_subclass", label_visibility="collapsed"
+    )
+    target = parse(f"subclass:{name}", data)
+    ids = data.train.ids[target.mask(data.train, True)]
+    st.html(thumbnails(data, ids[:9].tolist(), THUMB))
+    st.caption(f"{len(ids):,} training images of {target.title().partition(' within ')[2]}")
+    return str(target)
+
+
 def _random(data: Dataset) -> str:
     most = len(data.train) - 1
     st.session_state.form_random = min(int(st.session_state.get("form_random", 256)), most)
@@ -168,7 +200,13 @@ def _ids(data: Dataset) -> str:
     return f"ids:{text.replace(' ', '')}"
 
 
-def how(level: str) -> dict[str, str]:
+TEXTS = {
+    "class": _class, "classes": _classes, "subclass": _subclass, "random": _random, "ids": _ids,
+}  # fmt: skip
+"""Kind of target to the widgets that say which."""
+
+
+def how(level: Level) -> dict[str, str]:
     """Unlearner and its knobs, seed and number of golds."""
     head("HOW")
     names = [n for n, kind in UNLEARNERS.items() if level in kind.levels]

@@ -14,6 +14,8 @@ from core.records import Record
 SHOWN = {
     "class": ("retain_accuracy_test", "forget_accuracy_test", "aus", "rus_r", "probe_linear",
               "probe_mlp", "rmia", "kl_forget"),
+    "subclass": ("retain_accuracy_test", "forget_accuracy_test", "rus_r", "probe_linear",
+                 "probe_mlp", "rmia", "kl_forget"),
     "instance": ("retain_accuracy_test", "forget_accuracy_train", "rmia", "rmia_fpr", "rus_r",
                  "kl_forget", "kl_retain"),
 }  # fmt: skip

@@ -75,11 +75,16 @@ def criterion(name: str, title: str, checks: list[Row]) -> Row:
 
 
 def criteria(readings: list[Row], depth: list[Row], level: Level) -> list[Row]:
-    """Utility and output, then representation (classes) or membership (instances)."""
+    """Utility and output, then representation (classes, subclasses) or membership (instances).
+
+    Gold answers for an unseen subclass by what it has in common with its class, and for an unseen
+    image by its class, so that there too little is damage as too much is knowledge.
+    """
     at = {row["name"]: row for row in readings}
     kept = [check(at["retain_accuracy_test"], UTILITY, "below")]
-    if level == "class":
-        gone = [check(at[f"forget_accuracy_{part}"], OUTPUT, "above") for part in ("test", "train")]
+    side = "above" if level == "class" else "both"
+    if level != "instance":
+        gone = [check(at[f"forget_accuracy_{part}"], OUTPUT, side) for part in ("test", "train")]
         inside = [check(r, REPRESENTATION + noise(r), "both") for r in depth if r["name"] in PROBES]
         # Where gold itself tells the class at a glance, probes have no room to show a leak; but
         # features that are still the original's have not forgotten.
@@ -87,7 +92,7 @@ def criteria(readings: list[Row], depth: list[Row], level: Level) -> list[Row]:
         inside.append(check(moved, (1 - MOVED) * (moved["gold"] or 0.0), "below"))
         last = criterion("representation", "Representation forgotten", inside)
     else:
-        gone = [check(at["forget_accuracy_train"], OUTPUT, "both")]
+        gone = [check(at["forget_accuracy_train"], OUTPUT, side)]
         attack = [check(at[n], MEMBERSHIP + noise(at[n]), "both") for n in ("rmia", "rmia_fpr")]
         last = criterion("membership", "Membership as in gold", attack)
     return [
@@ -128,11 +133,14 @@ def decide(found: list[Row], golds: int, about: str) -> tuple[Name, str]:
             "Erased",
             f"It answers like gold, and its features tell no more than gold's of {about}.",
         )
-    return leaking(inside, about)
+    return leaking(inside, about, names_it=output["worst"]["side"] == "above")
 
 
-def leaking(inside: Row, about: str) -> tuple[Name, str]:
-    """The word where the output is forgotten and the inside is not as in gold."""
+def leaking(inside: Row, about: str, *, names_it: bool) -> tuple[Name, str]:
+    """The word where the output is forgotten and the inside is not as in gold.
+
+    `names_it`: whether the forgotten has a name of its own among the answers.
+    """
     failed = [c for c in inside["checks"] if c["holds"] is False]
     leaks = [c for c in failed if (c["gap"] > 0) == (c["side"] != "below")]
     if not leaks:
@@ -142,6 +150,8 @@ def leaking(inside: Row, about: str) -> tuple[Name, str]:
     shown = told(worst)
     if inside["name"] == "membership":
         return "Masked", f"It answers like gold, but still tells that it has seen {about}: {shown}."
+    if not names_it:
+        return "Masked", f"It answers like gold, but its features still know {about}: {shown}."
     return "Masked", f"It no longer says {about}, but its features still know: {shown}."
 
 

@@ -10,14 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.data import SOURCES, download, load
+from core.data import SOURCES, download, load, offered
 from core.data.assets import ASSETS
 from core.data.examples import DataError, Dataset, Examples, join, number
 from core.models import MODELS
 from core.optim import fit
 from core.registry import UnknownName, describe
 
-OFFLINE = [n for n, source in SOURCES.items() if not source.download and not source.argument]
+OFFLINE = [n for n in [*offered(), "blobs"] if not SOURCES[n.partition(":")[0]].download]
 
 
 def tiny(n: int = 6, k: int = 2) -> Dataset:
@@ -54,7 +54,8 @@ def test_pixels_use_the_whole_range(name):
 
 @pytest.mark.parametrize("name", OFFLINE)
 def test_loading_again_gives_the_same_data(name):
-    assert SOURCES[name]().load().digest == load(name).digest
+    kind, _, argument = name.partition(":")
+    assert SOURCES[kind]().load(argument).digest == load(name).digest
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -71,14 +72,15 @@ def test_a_source_says_what_it_is_without_a_network(name, no_network):
 def test_class_names_and_model_agree_with_the_data(name):
     data = load(name)
     assert data.name == name
-    assert data.classes == SOURCES[name]().classes()
+    kind, _, argument = name.partition(":")
+    assert data.classes == SOURCES[kind]().classes(argument)
     assert data.model in MODELS
     assert data.licence
     assert data.origin.endswith(".")
 
 
 def test_only_pictures_that_mean_the_same_may_be_mirrored():
-    assert [n for n in OFFLINE if load(n).mirrors] == ["fashion"]
+    assert [n for n in OFFLINE if load(n).mirrors] == ["fashion", "fashion:coarse"]
 
 
 def test_fashion_has_the_promised_ids_and_counts():

@@ -79,7 +79,7 @@ def test_a_side_with_fewer_than_ten_samples_is_refused(name, sizes):
 
 @every
 def test_a_class_probe_is_not_asked_of_an_instance_target(name):
-    assert METRICS[name].levels == {"class"}
+    assert METRICS[name].levels == {"class", "subclass"}
     assert METRICS[name].per_tap
 
 

@@ -7,16 +7,19 @@ import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from core.data import SOURCES, load
+from core.data import SOURCES, load, offered
 from core.data.examples import Dataset, number
 from core.data.split import SETS, Split, split
-from core.data.targets import ForgetClasses, ForgetIds, ForgetRandom, TargetError, parse
+from core.data.targets import (
+    ForgetClasses,
+    ForgetIds,
+    ForgetRandom,
+    TargetError,
+    parse,
+    subclasses,
+)
 
-OFFLINE = [
-    name
-    for name, source in SOURCES.items()
-    if source.public and not source.download and not source.argument
-]
+OFFLINE = [name for name in offered() if not SOURCES[name.partition(":")[0]].download]
 K, N = 4, 60
 
 
@@ -106,6 +109,7 @@ def test_every_target_of_every_data_set_is_read_back_from_its_text(name):
     data = load(name)
     asked = [f"class:{c}" for c in data.classes]
     asked += [f"classes:{a},{b}" for a, b in zip(data.classes, data.classes[1:], strict=False)]
+    asked += [f"subclass:{name}" for name in subclasses(data)]
     asked += ["random:1", f"random:{len(data.train) - 1}", "ids:0", f"ids:3,{len(data.train) - 1}"]
     for text in asked:
         target = parse(text, data)
@@ -172,6 +176,7 @@ REFUSED = {
     "classes:a,,b": "tiny has no class ''",
     "classes:a,e": "tiny has no class 'e'",
     "classes:a,b,c,d": "all classes: nothing would be left",
+    "subclass:b": "tiny has no subclasses: its labels are the finest there are.",
     "random:": "random takes whole numbers, not ''",
     "random:many": "random takes whole numbers, not 'many'",
     "random:1.5": "random takes whole numbers",

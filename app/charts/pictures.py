@@ -80,7 +80,8 @@ def points(run: Run) -> maps.Points:
 
 def map_charts(run: Run, theme: Theme, method: str = "pca", **options: Any) -> maps.Maps:
     """The three maps by `method` (pca, tsne, umap); `options` are those of `maps.draw`."""
-    title = run.report["target"]["title"] if gone(run) else "of the forget set"
+    target = run.report["target"]
+    title = "of the forget set" if target["level"] == "instance" else target["title"]
     layout = run.arrays(f"layout_{method}")
     return maps.draw(layout, points(run), theme, target=title, **options)
 

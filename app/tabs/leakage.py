@@ -14,7 +14,7 @@ OTHERS = ("cka_depth_original", "cka_depth_gold", "fisher")
 @st.fragment
 def draw(record: Record, ask: Ask) -> None:
     """Probes, then similarity and separability, along the taps."""
-    if record.report["target"]["level"] != "class":
+    if record.report["target"]["level"] == "instance":
         note(
             "A probe for single images reads chance in every model, gold too, so nothing is shown"
             " for probes; the membership attack under Predictions is the reading for images."

@@ -25,6 +25,16 @@ def _fetch(name: str, report: Report) -> Dataset:
     return source.load(argument, report)
 
 
+def offered() -> list[str]:
+    """Names that people can choose from without saying more."""
+    return [
+        name + suffix
+        for name, source in SOURCES.items()
+        if source.public and (source.variants or not source.argument)
+        for suffix in ("", *(f":{one}" for one in source.variants))
+    ]
+
+
 def load(name: str, report: Report = silent) -> Dataset:
     """The data set called `name`, kept in memory for the next call.
 

@@ -21,6 +21,8 @@ class Source(abc.ABC):
 
     argument: ClassVar[str] = ""
     """What the argument means, for people; empty where there is none."""
+    variants: ClassVar[tuple[str, ...]] = ()
+    """Arguments that people are offered beside none: `coarse` for `fashion:coarse`."""
     download: ClassVar[bool] = False
     """Whether the first use needs a network."""
     public: ClassVar[bool] = True

@@ -11,6 +11,7 @@ import torch
 
 from core.data import download
 from core.data.base import Source, silent
+from core.data.coarse import coarse, refuse
 from core.data.examples import Dataset, Examples, number
 
 CLASSES = (
@@ -25,15 +26,23 @@ CLASSES = (
     "ship",
     "truck",
 )
+GROUPS = {
+    "vehicles": ("airplane", "automobile", "ship", "truck"),
+    "animals": ("bird", "cat", "deer", "dog", "frog", "horse"),
+}
+"""As Dine and Furon (2026, arxiv.org/abs/2605.10680) have them."""
 
 
 @final
 class Cifar10(Source):
     """Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images."""
 
+    argument: ClassVar = "coarse for vehicles and animals, of which one kind can be forgotten"
+    variants: ClassVar = ("coarse",)
     download: ClassVar = True
 
     def load(self, argument="", report=silent):
+        refuse(argument, "cifar10")
         from torchvision.datasets import CIFAR10
 
         files = [(CIFAR10.url, CIFAR10.tgz_md5)]
@@ -43,7 +52,7 @@ class Cifar10(Source):
             for part in (CIFAR10.train_list, CIFAR10.test_list)
         )
         first = batches(archive, train, "labels", 0)
-        return Dataset(
+        data = Dataset(
             name="cifar10",
             classes=CLASSES,
             train=first,
@@ -52,9 +61,10 @@ class Cifar10(Source):
             origin="Downloaded from the address that torchvision names.",
             model="resnet18",
         )
+        return coarse(data, GROUPS, "cifar10:coarse") if argument else data
 
     def classes(self, argument=""):
-        return CLASSES
+        return tuple(GROUPS) if argument else CLASSES
 
 
 def batches(archive: Path, members: Iterable[str], labels: str, start: int) -> Examples:

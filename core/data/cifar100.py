@@ -1,11 +1,13 @@
 """CIFAR-100: 60,000 photographs; 100 classes or 20 superclasses, 32 pixels, colour."""
 
+from itertools import chain
 from typing import ClassVar, final
 
 from core.data import download
 from core.data.base import Source, silent
 from core.data.cifar10 import batches
-from core.data.examples import DataError, Dataset
+from core.data.coarse import coarse, refuse
+from core.data.examples import Dataset
 
 SUPERCLASSES = {
     "aquatic mammals": "beaver, dolphin, otter, seal, whale",
@@ -30,32 +32,35 @@ SUPERCLASSES = {
     "vehicles 2": "lawn mower, rocket, streetcar, tank, tractor",
 }
 """Labels of both kinds count in alphabetical order."""
+GROUPS = {name: five.split(", ") for name, five in sorted(SUPERCLASSES.items())}
 
 
 @final
 class Cifar100(Source):
     """Krizhevsky 2009, Learning Multiple Layers of Features from Tiny Images."""
 
-    argument: ClassVar = "coarse for the 20 superclasses; nothing for the 100 classes"
+    argument: ClassVar = "coarse for the 20 superclasses, of which one class can be forgotten"
+    variants: ClassVar = ("coarse",)
     download: ClassVar = True
 
     def load(self, argument="", report=silent):
         from torchvision.datasets import CIFAR100
 
-        classes = self.classes(argument)
+        refuse(argument, "cifar100")
         files = [(CIFAR100.url, CIFAR100.tgz_md5)]
         [archive] = download.fetch("cifar100", "CIFAR-100", files, report)
-        labels = f"{argument or 'fine'}_labels"
-        train = batches(archive, [f"{CIFAR100.base_folder}/train"], labels, 0)
-        return Dataset(
-            name="cifar100:coarse" if argument else "cifar100",
-            classes=classes,
-            train=train,
-            test=batches(archive, [f"{CIFAR100.base_folder}/test"], labels, len(train)),
+        train, test = ([f"{CIFAR100.base_folder}/{part}"] for part in ("train", "test"))
+        first = batches(archive, train, "fine_labels", 0)
+        data = Dataset(
+            name="cifar100",
+            classes=self.classes(),
+            train=first,
+            test=batches(archive, test, "fine_labels", len(first)),
             licence="none stated; cite Krizhevsky 2009",
             origin="Downloaded from the address that torchvision names.",
             model="resnet18",
         )
+        return coarse(data, GROUPS, "cifar100:coarse") if argument else data
 
     def classes(self, argument: str = "") -> tuple[str, ...]:
         """The 100 classes, or the superclasses for `coarse`.
@@ -63,8 +68,5 @@ class Cifar100(Source):
         Raises:
             DataError: another argument.
         """
-        if argument not in ("", "coarse"):
-            raise DataError(f"cifar100 takes coarse or nothing after a colon, not {argument!r}.")
-        if argument:
-            return tuple(sorted(SUPERCLASSES))
-        return tuple(sorted(name for five in SUPERCLASSES.values() for name in five.split(", ")))
+        refuse(argument, "cifar100")
+        return tuple(GROUPS) if argument else tuple(sorted(chain(*GROUPS.values())))

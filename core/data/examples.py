@@ -100,6 +100,10 @@ class Dataset:
     """Whether a mirrored image is still of its class; digits, for one, do not allow it."""
     external: Examples | None = None
     """A second test set from elsewhere (another clinic, say)."""
+    subclasses: tuple[str, ...] = ()
+    """Names of finer classes that the labels do not tell; see `coarse`."""
+    fine: Tensor | None = None
+    """The finer class (in `subclasses`) by id, where there are any."""
 
     def __post_init__(self) -> None:
         check(self)
@@ -117,6 +121,8 @@ class Dataset:
         for part in self.parts:
             for tensor in (part.x, part.y):
                 sha.update(str(tuple(tensor.shape)).encode() + tensor.numpy().tobytes())
+        if self.fine is not None:
+            sha.update("\0".join(self.subclasses).encode() + self.fine.numpy().tobytes())
         return sha.hexdigest()
 
     @cached_property

@@ -2,7 +2,7 @@
 
 import abc
 from dataclasses import dataclass
-from typing import ClassVar, Literal, final
+from typing import ClassVar, Literal, final, get_args
 
 import torch
 from torch import Tensor
@@ -11,7 +11,8 @@ from core.data.examples import Dataset, Examples
 
 __support__ = True
 
-Level = Literal["class", "instance"]
+Level = Literal["class", "subclass", "instance"]
+LEVELS: frozenset[Level] = frozenset(get_args(Level))
 
 
 class TargetError(ValueError):
@@ -63,6 +64,29 @@ class ForgetClasses(ForgetTarget):
 
 @final
 @dataclass(frozen=True)
+class ForgetSubclass(ForgetTarget):
+    """All images of one kind within a class that stays: sneakers, of those called footwear.
+
+    The labels do not tell them apart, so that to a method they are images like any others.
+    """
+
+    level: ClassVar = "subclass"
+    name: str
+    parent: str
+    ids: tuple[int, ...]
+
+    def mask(self, examples: Examples, train: bool) -> Tensor:
+        return torch.isin(examples.ids, torch.tensor(self.ids))
+
+    def __str__(self) -> str:
+        return f"subclass:{self.name}"
+
+    def title(self) -> str:
+        return f"{self.name} within {self.parent}"
+
+
+@final
+@dataclass(frozen=True)
 class ForgetRandom(ForgetTarget):
     """`count` training images, drawn by a generator of its own, the same for everyone."""
 
@@ -105,8 +129,8 @@ class ForgetIds(ForgetTarget):
 def parse(text: str, data: Dataset) -> ForgetTarget:
     """The target that `text` names on `data`.
 
-    It is written `class:Sneaker`, `classes:Sandal,Sneaker`, `random:256` or `ids:3,17`; after
-    `classes:` a comma within a name is written %2C.
+    It is written `class:Sneaker`, `classes:Sandal,Sneaker`, `subclass:Sneaker`, `random:256` or
+    `ids:3,17`; after `classes:` a comma within a name is written %2C.
 
     Raises:
         TargetError: unknown form or name, or nothing left to forget or to retain.
@@ -114,6 +138,8 @@ def parse(text: str, data: Dataset) -> ForgetTarget:
     kind, _, rest = text.partition(":")
     if kind in ("class", "classes"):
         return _classes(kind, rest, data)
+    if kind == "subclass":
+        return _subclass(rest, data)
     if kind == "random":
         count = _whole(rest, "random")
         if not 1 <= count < len(data.train):
@@ -130,27 +156,51 @@ def parse(text: str, data: Dataset) -> ForgetTarget:
             raise TargetError("These are all training images: nothing would be left to retain.")
         return ForgetIds(ids)
     raise TargetError(
-        f"{text!r} is no forget target; write class:NAME, classes:A,B, random:NUMBER or ids:3,17."
+        f"{text!r} is no forget target; write class:NAME, classes:A,B, subclass:NAME, random:NUMBER"
+        " or ids:3,17."
     )
+
+
+def subclasses(data: Dataset) -> tuple[str, ...]:
+    """Names that can stand after `subclass:`: those that are not all of their class."""
+    if data.fine is None:
+        return ()
+    seen = data.fine[data.train.ids]
+    inside = [data.train.y[seen == label].unique() for label in range(len(data.subclasses))]
+    kin = [sum(torch.equal(mine, other) for other in inside) for mine in inside]
+    return tuple(name for name, n in zip(data.subclasses, kin, strict=True) if n > 1)
 
 
 def _classes(kind: str, rest: str, data: Dataset) -> ForgetClasses:
     names = [rest]
     if kind == "classes":
         names = [part.replace("%2C", ",").replace("%25", "%") for part in rest.split(",")]
-    exact = {name: i for i, name in enumerate(data.classes)}
-    by_case = {name.strip().casefold(): i for name, i in exact.items()}
-    labels = set()
-    for name in names:
-        label = exact.get(name, by_case.get(name.strip().casefold()))
-        if label is None:
-            valid = ", ".join(data.classes)
-            raise TargetError(f"{data.name} has no class {name.strip()!r}; choose from: {valid}.")
-        labels.add(label)
+    labels = {_label(name, data.classes, f"{data.name} has no class") for name in names}
     if len(labels) == len(data.classes):
         raise TargetError("These are all classes: nothing would be left to retain.")
     chosen = tuple(sorted(labels))
     return ForgetClasses(chosen, tuple(data.classes[i] for i in chosen))
+
+
+def _subclass(name: str, data: Dataset) -> ForgetSubclass:
+    if data.fine is None:
+        raise TargetError(f"{data.name} has no subclasses: its labels are the finest there are.")
+    label = _label(name, data.subclasses, f"{data.name} has no subclass")
+    exact, ids = data.subclasses[label], (data.fine == label).nonzero().flatten()
+    parent = data.classes[int(data.by_id(ids[:1]).y)]
+    if exact not in subclasses(data):
+        raise TargetError(f"{exact} is all there is of {parent}: forget class:{parent} instead.")
+    return ForgetSubclass(exact, parent, tuple(ids.tolist()))
+
+
+def _label(name: str, names: tuple[str, ...], refusal: str) -> int:
+    """Which of `names` is meant, in whatever case."""
+    exact = {one: i for i, one in enumerate(names)}
+    by_case = {one.strip().casefold(): i for one, i in exact.items()}
+    label = exact.get(name, by_case.get(name.strip().casefold()))
+    if label is None:
+        raise TargetError(f"{refusal} {name.strip()!r}; choose from: {', '.join(names)}.")
+    return label
 
 
 def _whole(text: str, kind: str) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from core.data.targets import Level
+from core.data.targets import LEVELS, Level
 from core.metrics.outputs import Outputs
 
 __support__ = True
@@ -57,7 +57,7 @@ class Metric(abc.ABC):
     per_tap: ClassVar[bool] = False
     """Whether it is read at every tap (at the last one otherwise); such a reading depends on the
     features there and the labels alone, so that equal features need not be read twice."""
-    levels: ClassVar[frozenset[Level]] = frozenset({"class", "instance"})
+    levels: ClassVar[frozenset[Level]] = LEVELS
 
     @abc.abstractmethod
     def measure(self, model: Outputs, reference: Outputs | None, tap: str, seed: int) -> Measured:

@@ -16,7 +16,7 @@ class ExternalForgetAccuracy(Metric):
     low: ClassVar = 0.0
     high: ClassVar = 1.0
     ideal: ClassVar = "gold"
-    levels: ClassVar = frozenset({"class"})
+    levels: ClassVar = frozenset({"class", "subclass"})
 
     def measure(self, model, reference, tap, seed):
         return external_accuracy(model, "external_forget", seed)

@@ -52,7 +52,7 @@ class Fisher(Metric):
     high: ClassVar = math.inf
     ideal: ClassVar = "gold"
     per_tap: ClassVar = True
-    levels: ClassVar = frozenset({"class"})
+    levels: ClassVar = frozenset({"class", "subclass"})
 
     def measure(self, model, reference, tap, seed):
         sets = ("test_forget", "test_retain")

@@ -22,7 +22,7 @@ class Attack:
     members: np.ndarray
     """Of the forget set."""
     others: np.ndarray
-    """Of unseen images: of the forget set's classes; of any class for an instance target."""
+    """Of unseen images: of the forget set's kind; of any class for an instance target."""
 
 
 _done: WeakKeyDictionary[Outputs, dict[tuple[str, int], Attack]] = WeakKeyDictionary()
@@ -54,12 +54,14 @@ def _attack(model: Outputs, tap: str, seed: int) -> Attack:
     if np.ptp(x, axis=0).max() <= 1e-7 * np.abs(x).max():
         raise Unavailable("features are constant")
     called = _called(x, member, fold)
-    asked = np.isin(y, model.forget_classes) if model.forget_classes else np.full(len(y), True)
-    return Attack(called[forget], called[~member & asked])
+    kin = ~member & forget  # unseen images of the forget set's kind; single images have none
+    return Attack(called[member & forget], called[kin if kin.any() else ~member])
 
 
 def _stack(model: Outputs, tap: str) -> tuple[np.ndarray, ...]:
-    """Features, labels, who is a member, who is of the forget set; each part in order of ids."""
+    """Features, labels, who is a member, who is of the forget set's kind, seen or not; each part
+    in order of ids.
+    """
     parts: list[tuple[np.ndarray, ...]] = []
     for name in ("forget", "retain", "test_forget", "test_retain"):
         if name not in model.y or not len(model.y[name]):
@@ -69,7 +71,7 @@ def _stack(model: Outputs, tap: str) -> tuple[np.ndarray, ...]:
         if not torch.isfinite(x).all():
             raise Unavailable("features are not finite")
         y = model.y[name][order].numpy()
-        flags = (np.full(len(y), not name.startswith("test")), np.full(len(y), name == "forget"))
+        flags = [np.full(len(y), f) for f in (not name.startswith("test"), name.endswith("forget"))]
         parts.append((x.numpy(), y, *flags))
     if not parts:
         raise Unavailable("there is no sample")
@@ -79,11 +81,15 @@ def _stack(model: Outputs, tap: str) -> tuple[np.ndarray, ...]:
 def _draw(
     y: np.ndarray, member: np.ndarray, forget: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, as many members as others of each class (the forget set's first), and their folds."""
+    """Rows, as many members as others of each class (the forget set's first), and their folds.
+
+    A subclass counts as a class of its own: it must not tell who is a member either.
+    """
     chosen: list[np.ndarray] = []
-    for label in np.unique(y):
-        ins = rng.permutation(np.flatnonzero((y == label) & member))
-        outs = rng.permutation(np.flatnonzero((y == label) & ~member))
+    kinds = 2 * y + (forget & (forget & ~member).any())
+    for kind in np.unique(kinds):
+        ins = rng.permutation(np.flatnonzero((kinds == kind) & member))
+        outs = rng.permutation(np.flatnonzero((kinds == kind) & ~member))
         ins = ins[np.argsort(~forget[ins], kind="stable")]
         count = min(len(ins), len(outs))
         # Shuffled again: the forget set's rows stand first and must meet all folds.

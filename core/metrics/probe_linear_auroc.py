@@ -38,7 +38,7 @@ class ProbeLinearAUROC(Metric):
     high: ClassVar = 1.0
     ideal: ClassVar = "gold"
     per_tap: ClassVar = True
-    levels: ClassVar = frozenset({"class"})
+    levels: ClassVar = frozenset({"class", "subclass"})
 
     def measure(self, model, reference, tap, seed):
         answers = ask(model, tap, seed, linear)

@@ -49,7 +49,7 @@ class ProbeNorm(Metric):
     high: ClassVar = 1.0
     ideal: ClassVar = "gold"
     per_tap: ClassVar = True
-    levels: ClassVar = frozenset({"class"})
+    levels: ClassVar = frozenset({"class", "subclass"})
 
     def measure(self, model, reference, tap, seed):
         return balanced(model, tap, seed, norm)

@@ -10,7 +10,7 @@ import torch
 
 from core.data.examples import Examples
 from core.data.split import SETS, Split
-from core.data.targets import ForgetTarget, Level, TargetError
+from core.data.targets import LEVELS, ForgetTarget, Level, TargetError
 from core.knobs import Knobbed
 from core.models.classifier import Classifier
 from core.optim import Diverged, OnStep, frozen_norms, silent
@@ -54,7 +54,7 @@ class Unlearner(Knobbed, abc.ABC):
     cite: ClassVar[Citation | None] = None
     needs: ClassVar[frozenset[Access]]
     """What `run` may read beside the model; sets that are not named arrive empty."""
-    levels: ClassVar[frozenset[Level]] = frozenset({"class", "instance"})
+    levels: ClassVar[frozenset[Level]] = LEVELS
     norms: ClassVar[Literal["frozen", "train"]] = "train"
     """Batch norm's running statistics: kept, or moved by what the method reads."""
     control: ClassVar[bool] = False
