@@ -5,7 +5,7 @@ Words that cannot be met fall back to the first visit's, each with one sentence.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from core import data, registry
 from core.data.examples import DataError, Dataset
@@ -38,6 +38,8 @@ class Ask:
     seed: int
     golds: int
     notices: list[str] = field(default_factory=list)
+    side: str = ""
+    """Which of two runs on one page this is."""
 
     @property
     def recipe(self) -> Recipe:
@@ -65,8 +67,25 @@ class Ask:
             out["golds"] = str(self.golds)
         return out
 
+    @property
+    def method(self) -> str:
+        """`pour_p strength=0.5 seed=1`: method, knobs and seed, as `picked` reads them."""
+        own = {k.removeprefix(KNOB): v for k, v in self.words().items() if k.startswith(KNOB)}
+        own |= {"seed": str(self.seed)} if self.seed else {}
+        return " ".join([self.name, *(f"{k}={v}" for k, v in own.items())])
+
 
 GOLDS = 3
+
+
+def picked(text: str, ask: Ask, side: str = "") -> Ask:
+    """`ask` with another method, knobs and seed: those of `text`, as `Ask.method` writes them."""
+    name, *rest = text.split() or [ask.name]
+    pairs = {k: v for k, _, v in (word.partition("=") for word in rest)}
+    words = {k: v for k, v in ask.words().items() if k in ("dataset", "forget", "model", "golds")}
+    words |= {"unlearner": name, "seed": pairs.pop("seed", "0")}
+    words |= {KNOB + knob: value for knob, value in pairs.items()}
+    return replace(read(words), side=side)
 
 
 def read(words: Mapping[str, str]) -> Ask:

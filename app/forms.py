@@ -43,17 +43,22 @@ ACCESS = {"forget": "forget set", "retain": "retain set", "head": "head"}
 def sidebar(ask: Ask) -> tuple[Ask, bool]:
     """The form; what it asks for now, and whether Run was pressed."""
     with st.sidebar:
-        st.html('<div class="fs-brand">Forgetscope</div>')
-        take_over(ask)
-        words = what(ask)
-        dataset = read(words).dataset if words["dataset"] != ask.dataset.name else ask.dataset
-        words |= forget(dataset)
+        words = question(ask)
         words |= how(LEVELS.get(st.session_state.form_kind, "instance"))
         wanted = read(words)
         for notice in wanted.notices:
             st.warning(literal(notice), icon=":material/info:")
         pressed = st.button("Run", type="primary", width="stretch", key="run")
     return wanted, pressed
+
+
+def question(ask: Ask) -> dict[str, str]:
+    """What and what to forget: the part of the form that pages share."""
+    st.html('<div class="fs-brand">Forgetscope</div>')
+    take_over(ask)
+    words = what(ask)
+    dataset = read(words).dataset if words["dataset"] != ask.dataset.name else ask.dataset
+    return words | forget(dataset)
 
 
 def take_over(ask: Ask) -> None:

@@ -23,5 +23,8 @@ st.html(f'<style>button[kind^="primary"] p {{ color: {paper} !important; }}</sty
 with st.container(key="fs-ahead"):
     st.plotly_chart(go.Figure(go.Scatter()), key="ahead")
 
-explore = st.Page(Path(__file__).parent / "views" / "explore.py", title="Explore", default=True)
-st.navigation([explore], position="hidden").run()
+views = Path(__file__).parent / "views"
+explore = st.Page(views / "explore.py", title="Explore", default=True)
+compare = st.Page(views / "compare.py", title="Compare")
+st.session_state.explore = explore
+st.navigation([explore, compare], position="top").run()

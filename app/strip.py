@@ -68,8 +68,8 @@ def criteria(found: dict[str, Any]) -> None:
         st.caption(
             "Each reading is judged by its gap to gold. What is allowed is a fixed tolerance plus,"
             " for probes and membership, what the golds' seeds alone would do. A check fails where"
-            " the whole 95 % interval of the gap lies beyond that, and stays open where the"
-            " interval is wider than what is allowed."
+            " the whole 95 % interval of the gap lies beyond that, and stays open where the gap"
+            " lies beyond and its interval reaches back, or is wider than what is allowed."
         )
 
 

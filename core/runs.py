@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.arrays import packed, save_arrays
-from core.model_recipes import ModelRecipe
+from core.model_recipes import ModelRecipe, name_of
 from core.recipes import Recipe, refuse_level
 from core.records import Cancelled, Progress, Record, silent
 from core.store import Store, StoreError
@@ -36,6 +36,7 @@ class Runs:
         self.store = Store(Path(root or home).expanduser())
         self.assets = assets
         self._device = device
+        self._recipes: dict[str, Recipe | None] = {}
 
     @property
     def root(self) -> Path:
@@ -66,6 +67,27 @@ class Runs:
         if folder is None and (self.assets / "runs" / key / "report.json").is_file():
             folder = self.assets / "runs" / key
         return None if folder is None else Record(folder)
+
+    def kept(self, recipe: Recipe) -> list[Record]:
+        """Finished runs of this code, kept or shipped, that differ from `recipe` in method, knobs
+        and seed at most; by name and seed.
+        """
+        found = {}
+        for folder in [*self.assets.glob("runs/*"), *self.store.folders("runs")]:
+            one = self._recipe(folder)
+            if one is not None and alike(one, recipe) and one.key == folder.name:
+                found[folder.name] = (name_of(one.unlearner), one.seed, folder)
+        return [Record(folder) for _, _, folder in sorted(found.values())]
+
+    def _recipe(self, folder: Path) -> Recipe | None:
+        """What a run's folder says it is of; None if that cannot be read, or is no more."""
+        if folder.name not in self._recipes:
+            try:
+                words = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
+                self._recipes[folder.name] = Recipe.from_json(words)
+            except (OSError, ValueError):  # knobs and names of another version among them
+                self._recipes[folder.name] = None
+        return self._recipes[folder.name]
 
     def stages(self, recipe: Recipe) -> tuple[str, ...]:
         """What `make` would have to do now, in order."""
@@ -184,6 +206,12 @@ class Runs:
             with self.store.write("runs", record.key) as folder:
                 shutil.copytree(record.path, folder, dirs_exist_ok=True)
         return Record(mine)
+
+
+def alike(one: Recipe, other: Recipe) -> bool:
+    """Whether two recipes have the original, the golds and the rows in common."""
+    names = ("dataset", "architecture", "target", "golds")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def plan(recipe: Recipe) -> dict[str, ModelRecipe]:

@@ -68,6 +68,11 @@ class Store:
             _sync(place.parent)
         self.evict(keep=place)
 
+    def folders(self, kind: str) -> list[Path]:
+        """All folders of a kind that are kept."""
+        place = self.root / _plain(kind)
+        return [f for f in place.iterdir() if f.is_dir()] if place.is_dir() else []
+
     def add(self, kind: str, key: str, name: str, content: bytes) -> Path:
         """Put one more file into a folder that is already kept.
 

@@ -4,6 +4,7 @@ import json
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ class Cell:
     seed: int
     record: Record | None = None
     failure: str = ""
+
+    @classmethod
+    def of(cls, record: Record) -> "Cell":
+        """The cell of a run that is kept."""
+        recipe = record.report["recipe"]
+        return cls(recipe["target"], recipe["unlearner"]["name"], recipe["seed"], record)
 
 
 def plan(
@@ -102,6 +109,7 @@ def long(cells: Iterable[Cell]) -> list[Row]:
         report = cell.record.report
         base |= {
             "key": cell.record.key,
+            "settings": changed(report["recipe"]["unlearner"]),
             "verdict": report["verdict"]["name"],
             "seconds": report["seconds"]["unlearner"],
         }
@@ -111,9 +119,17 @@ def long(cells: Iterable[Cell]) -> list[Row]:
     return rows
 
 
+def changed(unlearner: Row) -> str:
+    """`lr=0.01 epochs=3`: the knobs that are not at their defaults."""
+    from core.unlearners import UNLEARNERS
+
+    usual = UNLEARNERS[unlearner["name"]]().settings()
+    return " ".join(f"{k}={v}" for k, v in unlearner["settings"].items() if v != usual.get(k))
+
+
 def _cells(reading: Row, tap: str) -> Row:
     low, high = reading["interval"] or (None, None)
-    names = ("original", "unlearned", "gold", "gap", "n", "unavailable", "unit")
+    names = ("original", "unlearned", "gold", "golds", "gap", "n", "unavailable", "unit")
     return {"reading": reading["name"], "tap": tap, "low": low, "high": high} | {
         name: reading[name] for name in names
     }
@@ -122,13 +138,38 @@ def _cells(reading: Row, tap: str) -> Row:
 FIELDS = (
     *((name, "string") for name in ("target", "unlearner")),
     ("seed", "int64"),
-    *((name, "string") for name in ("key", "verdict")),
+    *((name, "string") for name in ("key", "settings", "verdict")),
     ("seconds", "float64"),
     *((name, "string") for name in ("reading", "tap", "unit")),
     *((name, "float64") for name in ("original", "unlearned", "low", "high", "gold", "gap")),
+    ("golds", "list"),
     ("n", "int64"),
     *((name, "string") for name in ("unavailable", "failure")),
 )
+
+
+@lru_cache(maxsize=1000)
+def rows(record: Record) -> tuple[Row, ...]:
+    """The rows of a run that is kept; under its key nothing ever changes."""
+    return tuple(long([Cell.of(record)]))
+
+
+def shipped(recipe: Recipe, assets: Path) -> list[Row]:
+    """Rows of the sweep under `assets` on the data, model, target and golds of `recipe`.
+
+    They may come from other code than today's: their keys tell.
+    """
+    from pyarrow import parquet
+
+    found: list[Row] = []
+    for about in sorted((assets / "sweeps").glob("*/sweep.json")):
+        words = json.loads(about.read_text(encoding="utf-8"))
+        model = words["model"] or recipe.data.model
+        mine = (words["dataset"], model, words["golds"])
+        if mine == (recipe.dataset, recipe.architecture, recipe.golds):
+            table = parquet.read_table(about.with_suffix(".parquet")).to_pylist()
+            found += [row for row in table if row["target"] == recipe.target]
+    return found
 
 
 def write(folder: Path, cells: Sequence[Cell], about: Mapping[str, Any]) -> None:
@@ -136,7 +177,10 @@ def write(folder: Path, cells: Sequence[Cell], about: Mapping[str, Any]) -> None
     import pyarrow
     from pyarrow import parquet
 
-    schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in FIELDS])
+    kinds = {"list": pyarrow.list_(pyarrow.float64())}
+    schema = pyarrow.schema(
+        [(name, kinds.get(kind) or getattr(pyarrow, kind)()) for name, kind in FIELDS]
+    )
     new = folder / "sweep.parquet.part"
     parquet.write_table(pyarrow.Table.from_pylist(long(cells), schema=schema), new)
     new.replace(folder / "sweep.parquet")

@@ -8,6 +8,7 @@ from core.data.targets import Level
 
 Row = dict[str, Any]
 Name = Literal["Erased", "Masked", "Retained", "Collapsed", "Inconclusive"]
+Side = Literal["above", "below", "both"]
 
 UTILITY = 0.05
 """Retained accuracy may fall this far below gold (Mirage's default)."""
@@ -30,11 +31,12 @@ PROBES = ("probe_linear", "probe_mlp", "probe_norm")
 """A linear probe alone never certifies: a projected class is invisible to it, not to the others."""
 
 
-def check(row: Row, tolerance: float, side: Literal["above", "below", "both"]) -> Row:
+def check(row: Row, tolerance: float, side: Side) -> Row:
     """Whether a reading lies within `tolerance` of gold, on the side that matters.
 
     It fails where the whole 95 % interval of the gap lies beyond. It is open (None) where there is
-    no gap, or where the interval is wider than the tolerance and reaches beyond it.
+    no gap, where the gap lies beyond and its interval reaches back, and where the interval is
+    wider than the tolerance and reaches beyond it.
     """
     out: Row = {"reading": row["name"], "title": row["title"], "tap": row.get("tap")}
     out |= {k: row[k] for k in ("unlearned", "gold", "gap", "unavailable")}
@@ -42,11 +44,16 @@ def check(row: Row, tolerance: float, side: Literal["above", "below", "both"]) -
     if row["gap"] is None:
         return out
     low, high = row["gap_interval"]
-    above = side != "below" and high > tolerance
-    below = side != "above" and low < -tolerance
+    reaches = beyond(high, tolerance, side) or beyond(low, tolerance, side)
     failed = (side != "below" and low > tolerance) or (side != "above" and high < -tolerance)
-    wide = (high - low) / 2 > tolerance and (above or below)
-    return out | {"holds": False if failed else None if wide else True}
+    wide = (high - low) / 2 > tolerance and reaches
+    unsure = beyond(row["gap"], tolerance, side) or wide
+    return out | {"holds": False if failed else None if unsure else True}
+
+
+def beyond(gap: float, tolerance: float, side: Side) -> bool:
+    """Whether a gap lies outside the tolerance on the side that matters."""
+    return (side != "below" and gap > tolerance) or (side != "above" and gap < -tolerance)
 
 
 def noise(row: Row) -> float:
@@ -177,8 +184,11 @@ def why_open(criterion: Row) -> str:
     for c in criterion["checks"]:
         if c["unavailable"]:
             return f"{c['title'].lower()} is not available, {c['unavailable']}"
-        if c["holds"] is None and c["gap"] is not None:
-            return f"the interval of {c['title'].lower()} is wider than what is allowed"
-        if c["holds"] is None:
+        if c["holds"] is not None:
+            continue
+        if c["gap"] is None:
             return f"{c['title'].lower()} has no gold reading"
+        if beyond(c["gap"], c["tolerance"], c["side"]):
+            return f"{told(c)}, by less than its 95 % interval"
+        return f"the interval of {c['title'].lower()} is wider than what is allowed"
     return "no check could be made"

@@ -22,7 +22,7 @@ LAYERS = (
     {"compose", "zoo", "bench"},
     {"runs"},
     {"worker", "pool"},
-    {"jobs", "report", "catalogue"},
+    {"jobs", "report", "catalogue", "compare"},
     {"sweep", "console"},
     {"cli_sweep"},
     {"cli"},

@@ -159,6 +159,13 @@ def test_a_check_fails_only_where_its_whole_interval_lies_beyond(gap, half, tole
         assert state is True
 
 
+def test_a_gap_beyond_what_is_allowed_never_holds_however_unsure_it_is():
+    """By 8 points of 7, with an interval from 6.5: that is no proof that it has forgotten."""
+    found = row("probe_mlp", 0.08, [0.0, 0.0], half=0.015)
+    assert check(found, 0.07, "both")["holds"] is None
+    assert check(found, 0.07, "below")["holds"] is True
+
+
 def test_the_noise_of_gold_is_some_deviations_of_one_more_seed():
     k, golds = 3, [0.80, 0.84, 0.88]
     spread = 2 * 0.04**2  # (k - 1) times the variance of the three

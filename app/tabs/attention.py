@@ -10,7 +10,7 @@ from app.charts import heat, pictures
 from app.charts.snippet import snippet
 from app.charts.text import named
 from app.charts.theme import NAMES
-from app.panel import note, theme
+from app.panel import key, note, tab, theme
 from app.pictures import image, label, thumbnail
 from app.tabs.maps import choice
 from core.records import Record
@@ -18,7 +18,7 @@ from core.records import Record
 TARGETS = {"true": "True label", "predicted": "Each model's answer"}
 
 
-@st.fragment
+@tab
 def draw(record: Record, ask: Ask) -> None:
     """The grid: rows are images, columns input, original, unlearned, gold."""
     if not record.has("attention"):
@@ -30,7 +30,7 @@ def draw(record: Record, ask: Ask) -> None:
     asked = choice("Evidence for", TARGETS, "evidence")
     rows = pictures.attention(record, lambda sample: image(ask.dataset, sample), asked, size=148)
     st.html(f'<div class="fs-scroll">{table(record, ask, rows, asked)}</div>')
-    with st.container(horizontal=True, vertical_alignment="center", key="cam-key"):
+    with st.container(horizontal=True, vertical_alignment="center", key=key("cam-key")):
         bar = base64.b64encode(heat.scale_bar()).decode()
         st.html(
             f'<div class="fs-legend" style="color:{theme().muted}"><span>none'

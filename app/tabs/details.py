@@ -5,21 +5,22 @@ import json
 import streamlit as st
 
 from app.address import Ask
-from app.panel import note, theme
+from app.panel import key, note, tab, theme
 from core.records import Record
 from core.report import html
 
 
+@tab
 def draw(record: Record, ask: Ask) -> None:
     """Recipe, what was read, times, versions, the Python, the report."""
     report = record.report
-    with st.container(horizontal=True, key="downloads"):
+    with st.container(horizontal=True, key=key("downloads")):
         st.download_button(
             "Report (HTML)", html(report), file_name=f"forgetscope-{record.key[:12]}.html",
-            mime="text/html", icon=":material/description:", on_click="ignore", key="html",
+            mime="text/html", icon=":material/description:", on_click="ignore", key=key("html"),
         )  # fmt: skip
         st.download_button(
-            "Report (JSON)", json.dumps(report, indent=1), on_click="ignore", key="json",
+            "Report (JSON)", json.dumps(report, indent=1), on_click="ignore", key=key("json"),
             file_name=f"forgetscope-{record.key[:12]}.json", mime="application/json",
             icon=":material/data_object:",
         )  # fmt: skip

@@ -4,7 +4,7 @@ import streamlit as st
 
 from app.address import Ask
 from app.charts import pictures
-from app.panel import chart, note, theme
+from app.panel import chart, key, note, tab, theme
 from app.tabs.maps import choice
 from core.records import Record
 
@@ -12,7 +12,7 @@ COLLAPSE = ("nc1", "nc2_equinorm", "nc2_equiangular", "nc2_max_angle", "nc3", "n
             "angle_means", "angle_head")  # fmt: skip
 
 
-@st.fragment
+@tab
 def draw(record: Record, ask: Ask) -> None:
     """Histograms, collapse, arrows, strength, matrix."""
     share = strength(record)
@@ -25,7 +25,7 @@ def draw(record: Record, ask: Ask) -> None:
     collapse(record)
     left, right = st.columns([1, 4], vertical_alignment="center")
     with left:
-        heads = st.toggle("Head rows too", value=True, key="arrows-heads")
+        heads = st.toggle("Head rows too", value=True, key=key("arrows-heads"))
     with right:
         note("Drag to turn. Gold is turned onto the original first, since its axes are its own.")
     chart(pictures.arrows(record, theme(), share, heads), "arrows", record.key, heads=heads)
@@ -45,7 +45,7 @@ def strength(record: Record) -> float | None:
         note("This method is no projection, so there is no strength to turn.")
         return None
     share = st.slider(
-        "Strength of the projection", 0.0, 1.0, 1.0, 0.05, key="strength", bind="query-params",
+        "Strength of the projection", 0.0, 1.0, 1.0, 0.05, key=key("strength"), bind="query-params",
         help="z - s * (z . w) w: at 0 nothing is taken out, at 1 the whole direction is.",
     )  # fmt: skip
     drawn = pictures.along_strength(record, theme(), share)
@@ -69,7 +69,7 @@ def collapse(record: Record) -> None:
     if not any(row["not available"] for row in rows):
         rows = [{k: v for k, v in row.items() if k != "not available"} for row in rows]
     st.markdown("**Neural collapse of the penultimate features**")
-    st.dataframe(rows, hide_index=True, key="collapse", column_config=FORMATS)
+    st.dataframe(rows, hide_index=True, key=key("collapse"), column_config=FORMATS)
     note(
         "NC1: spread within classes against spread between them. NC2: equal lengths, equal angles."
         " NC3: class means and head rows agree. NC4: the head answers like the nearest mean."

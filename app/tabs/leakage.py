@@ -1,17 +1,15 @@
 """Leakage: where along depth the forgotten is still readable."""
 
-import streamlit as st
-
 from app.address import Ask
 from app.charts import pictures
-from app.panel import chart, note, theme
+from app.panel import chart, note, tab, theme
 from core.records import Record
 
 PROBES = ("probe_linear", "probe_mlp", "probe_norm")
 OTHERS = ("cka_depth_original", "cka_depth_gold", "fisher")
 
 
-@st.fragment
+@tab
 def draw(record: Record, ask: Ask) -> None:
     """Probes, then similarity and separability, along the taps."""
     if record.report["target"]["level"] == "instance":

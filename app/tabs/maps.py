@@ -11,9 +11,10 @@ from app.address import Ask
 from app.charts import LegendItem, pictures, present
 from app.charts import maps as chart
 from app.charts.selection import selected_ids
+from app.charts.snippet import snippet
 from app.charts.text import named
 from app.charts.theme import NAMES
-from app.panel import figure, more, note, theme
+from app.panel import figure, key, more, note, tab, theme
 from app.pictures import label, thumbnail
 from core.records import Record
 
@@ -23,14 +24,14 @@ MOST = 24
 """Most images shown for a selection."""
 
 
-@st.fragment
+@tab
 def draw(record: Record, ask: Ask) -> None:
     """Controls, three maps, one legend, and the images that were picked."""
-    with st.container(horizontal=True, vertical_alignment="bottom", key="map-controls"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key=key("map-controls")):
         method = choice("Layout", METHODS, "map")
         colour = choice("Colour", COLOURS, "colour")
         share = st.slider(
-            "Move from original to unlearned", 0.0, 1.0, 1.0, 0.05, key="share",
+            "Move from original to unlearned", 0.0, 1.0, 1.0, 0.05, key=key("share"),
             help="Where the middle map's points stand between the original's places (0) and the"
             " unlearned model's (1).", width=260,
         )  # fmt: skip
@@ -65,11 +66,11 @@ def draw(record: Record, ask: Ask) -> None:
     selection(record, ask, lit.ids)
 
 
-def choice(title: str, options: dict[str, str], key: str) -> Any:
+def choice(title: str, options: dict[str, str], name: str) -> Any:
     """A segmented control whose state is in the address."""
     found = st.segmented_control(
         title, list(options), default=next(iter(options)), format_func=options.__getitem__,
-        key=key, required=True, bind="query-params",
+        key=key(name), required=True, bind="query-params",
     )  # fmt: skip
     return found or next(iter(options))
 
@@ -84,10 +85,10 @@ def arranged(record: Record, ask: Ask, method: str) -> str | None:
     if status is None:
         queue.layout(ask.recipe, method)
         note(f"{METHODS[method]} is being arranged; this is PCA meanwhile.")
-        jobs_view.follow(job, method)
+        jobs_view.follow(job, key(method))
     else:
         st.warning(f"{METHODS[method]} is not available: {status.reason or 'it was cancelled.'}")
-        if st.button("Try again", key=f"again-{method}"):
+        if st.button("Try again", key=key(f"again-{method}")):
             queue.layout(ask.recipe, method)
             st.rerun(scope="fragment")
     return "pca" if record.has("layout_pca") else None
@@ -102,7 +103,8 @@ def header(model: str, title: str, record: Record, method: str, one: Any) -> Non
             f'<span class="fs-small" style="color:{colours.muted}">{escape(title)}</span></div>',
             width="stretch",
         )
-        more(one, "map", record.key, f"map-{model}", method=method)
+        code = snippet("map", record.key, theme=colours.name, method=method)
+        more(one, f"map-{model}", code)
 
 
 @dataclass
@@ -113,7 +115,7 @@ class Lit:
     selection. So a selection changes the figures of the other maps only.
     """
 
-    key: str
+    run: str
     ids: list[int] = field(default_factory=list)
     source: str = ""
     shown: dict[str, list[int]] = field(default_factory=dict)
@@ -121,11 +123,12 @@ class Lit:
     before: dict[str, list[int]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, key: str) -> "Lit":
+    def of(cls, run: str) -> "Lit":
         """The one of this run and visitor; another run begins with nothing picked."""
-        found = st.session_state.get("lit")
-        if found is None or found.key != key:
-            found = st.session_state.lit = cls(key)
+        place = key("lit")
+        found = st.session_state.get(place)
+        if found is None or found.run != run:
+            found = st.session_state[place] = cls(run)
         return found
 
     def take(self, model: str, ids: list[int], models: list[str]) -> bool:

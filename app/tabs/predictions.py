@@ -5,7 +5,7 @@ import streamlit as st
 from app.address import Ask
 from app.charts import membership, pictures
 from app.charts.selection import selected_cell
-from app.panel import chart, note, theme
+from app.panel import chart, key, note, tab, theme
 from app.pictures import thumbnails
 from core.records import Record
 
@@ -13,7 +13,7 @@ MOST = 40
 """Most images shown for a picked bar."""
 
 
-@st.fragment
+@tab
 def draw(record: Record, ask: Ask) -> None:
     """Flow, confidence, accuracy by class, membership."""
     event = chart(
@@ -65,7 +65,7 @@ def attack(record: Record) -> None:
     best = membership.best_threshold(*scored["original"])
     threshold = st.slider(
         "Threshold of the membership attack", low, high, float(best), 0.1,
-        key=f"threshold-{record.key[:12]}",
+        key=key(f"threshold-{record.key[:12]}"),
         help="The attack says 'was trained on' at this log-odds of the true class or more. It"
         " starts where it does best on the original.",
     )  # fmt: skip

@@ -6,18 +6,9 @@ import streamlit as st
 
 from app import address, forms, jobs_view, strip
 from app.panel import literal, note, theme
-from app.tabs import attention, details, geometry, leakage, maps, predictions
+from app.tabs import TABS
 from core.jobs import Status
 from core.records import Record
-
-TABS = {
-    "Map": maps.draw,
-    "Geometry": geometry.draw,
-    "Attention": attention.draw,
-    "Leakage": leakage.draw,
-    "Predictions": predictions.draw,
-    "Details": details.draw,
-}
 
 
 def page() -> None:
