@@ -174,21 +174,26 @@ def told(check: Row | None) -> str:
     where = f" at {check['tap']}" if check["tap"] else ""
     value, gold = (f"{100 * check[k]:.1f} %" for k in ("unlearned", "gold"))
     return (
-        f"{check['title'].lower()}{where} reads {value}, gold {gold}"
+        f"{spoken(check['title'])}{where} reads {value}, gold {gold}"
         f" (gap {100 * check['gap']:+.1f}, allowed {100 * check['tolerance']:.1f} points)"
     )
+
+
+def spoken(title: str) -> str:
+    """A title within a sentence: "linear probe", but "MLP probe" and "rMIA"."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def why_open(criterion: Row) -> str:
     """The first reason why a criterion is open."""
     for c in criterion["checks"]:
         if c["unavailable"]:
-            return f"{c['title'].lower()} is not available, {c['unavailable']}"
+            return f"{spoken(c['title'])} is not available, {c['unavailable']}"
         if c["holds"] is not None:
             continue
         if c["gap"] is None:
-            return f"{c['title'].lower()} has no gold reading"
+            return f"{spoken(c['title'])} has no gold reading"
         if beyond(c["gap"], c["tolerance"], c["side"]):
             return f"{told(c)}, by less than its 95 % interval"
-        return f"the interval of {c['title'].lower()} is wider than what is allowed"
+        return f"the interval of {spoken(c['title'])} is wider than what is allowed"
     return "no check could be made"

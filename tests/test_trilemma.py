@@ -11,9 +11,13 @@ from app.charts.trilemma import Gold, Mark
 GOLD = Gold((0.0, 0.01), (0.89, 0.91), (-0.02, 0.03))
 
 
-def mark(name="m", says=0.0, keeps=0.9, knows=0.1, **more) -> Mark:
-    axes = [(v, v - 0.01, v + 0.02) for v in (says, keeps, knows)]
-    return Mark(name, more.pop("title", name), "Masked", *axes, **more)
+def around(value: float) -> trilemma.Axis:
+    return value, value - 0.01, value + 0.02
+
+
+def mark(name="m", says=0.0, keeps=0.9, knows=0.1, title="", **more: bool) -> Mark:
+    axes = (around(says), around(keeps), around(knows))
+    return Mark(name, title or name, "Masked", *axes, **more)
 
 
 MARKS = [
@@ -24,7 +28,7 @@ MARKS = [
 ]
 
 
-def drawn(marks=MARKS, gold=GOLD, colours=theme.LIGHT):
+def drawn(marks=MARKS, gold: Gold | None = GOLD, colours=theme.LIGHT):
     return trilemma.draw(marks, gold, colours, attack="Strongest probe")
 
 
@@ -79,7 +83,7 @@ def test_a_window_shows_most_and_counts_the_rest():
 
 
 def test_markup_in_names_reaches_no_picture():
-    plain = drawn().figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
+    plain = str(drawn().figure.to_json()).replace("\\u003c", "<").replace("\\u003e", ">")
     assert HOSTILE[:10] not in plain
 
 

@@ -17,6 +17,8 @@ LABELLED = 12
 """Most marks whose names are written beside them; all show theirs under the pointer."""
 
 SPREAD = 2.0
+FINE = 0.06
+"""Length of an axis, as a fraction, below which its percentages have a decimal."""
 
 Axis = tuple[float, float, float]
 """Value, and the ends of what is known of it."""
@@ -68,9 +70,11 @@ def draw(marks: Sequence[Mark], gold: Gold | None, theme: Theme, *, attack: str)
             "says": "Forget accuracy: what it says",
             "keeps": "Retained accuracy: what it keeps",
         }
-        figure.update_xaxes(tickformat=".0%", title=words[side], row=1, col=column)
         ends, left = window(*_spots(marks, gold, side))
-        figure.update_xaxes(range=ends, row=1, col=column)
+        digits = 0 if ends[1] - ends[0] > FINE else 1
+        figure.update_xaxes(
+            tickformat=f".{digits}%", title=words[side], range=ends, row=1, col=column
+        )
         arrow = {"says": "← forgets in words", "keeps": "keeps more →"}[side]
         more = f" · {left} further out: double-click to see all" if left else ""
         head(figure, arrow + more, theme.muted, 1, column)

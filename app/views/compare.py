@@ -220,9 +220,11 @@ def side_by_side(ask: address.Ask, found: list[Entry]) -> None:
         note("Choose a run on both sides to see all tabs for the two.")
         return
     tabs = st.tabs(list(TABS), key="tab", on_change="rerun", bind="query-params")
-    for tab, draw in zip(tabs, TABS.values(), strict=True):
+    for tab, (name, draw) in zip(tabs, TABS.items(), strict=True):
         if tab.open:
             with tab:
+                if name == "Map":
+                    note("Each run's maps have one system of their own: A's do not fit onto B's.")
                 for side, text in zip(SIDES, texts, strict=True):
                     one(address.picked(text, ask, side.lower()), side, draw)
 
