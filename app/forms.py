@@ -5,6 +5,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
+from app import picker
 from app.address import GOLDS, KNOB, Ask, first_target, read
 from app.panel import literal, theme
 from app.pictures import thumbnails
@@ -199,7 +200,9 @@ def _ids(data: Dataset) -> str:
         "Ids of training images", key="form_ids", max_chars=1500,
         help="Hover over a point of a map, or lasso some, to learn its id.",
     )  # fmt: skip
-    ids = [int(part) for part in text.replace(" ", "").split(",") if part.isdigit()]
+    if st.button("Choose by clicking", key="form_pick", width="stretch", on_click=picker.opened):
+        picker.choose(data)
+    ids = picker.ids_of(text)
     known = set(data.train.ids.tolist())
     st.html(thumbnails(data, [i for i in ids if i in known][:18], THUMB))
     return f"ids:{text.replace(' ', '')}"
