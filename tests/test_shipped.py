@@ -52,11 +52,25 @@ def test_a_gold_has_never_seen_its_class_and_reads_as_recorded():
     assert now["test_forget_accuracy"] == 0
 
 
-def test_every_class_has_three_golds_of_this_data():
+@pytest.mark.parametrize("name", ["fashion", "fashion:coarse"])
+def test_every_promised_target_has_three_golds_of_this_data(name):
     plans = [json.loads(p.read_text())["recipe"] for p in FOLDER.glob("*.json")]
+    plans = [plan for plan in plans if plan["dataset"] == name]
+    targets = [f"class:{c}" for c in load("fashion").classes] + ["random:256"]
+    targets = targets if name == "fashion" else ["subclass:Sneaker"]
     golds = [(p["target"], p["seed"]) for p in plans if p["unlearner"]]
-    assert len(plans) == 31
-    assert sorted(golds) == sorted(
-        (f"class:{c}", s) for c in load("fashion").classes for s in (1, 2, 3)
-    )
-    assert {p["digest"] for p in plans} == {load("fashion").digest}
+    assert len(plans) == 1 + 3 * len(targets)
+    assert sorted(golds) == sorted((t, s) for t in targets for s in (1, 2, 3))
+    assert {p["digest"] for p in plans} == {load(name).digest}
+
+
+@pytest.mark.parametrize(
+    ("stem", "part", "least"),
+    [
+        ("fashion_coarse-resnet_mini-gold-subclass_sneaker-1", "test_forget", 0.5),
+        ("fashion-resnet_mini-gold-random_256-1", "forget", 0.8),
+    ],
+)
+def test_gold_names_most_of_what_it_has_not_seen_but_not_all(stem, part, least):
+    about = json.loads((FOLDER / f"{stem}.json").read_text())["readings"]
+    assert least < about[f"{part}_accuracy"] < 0.999

@@ -117,6 +117,6 @@ if __name__ == "__main__":
     asked.add_argument("--targets", nargs="+", help="default: all")
     words = asked.parse_args()
     for dataset, targets in PLAN.items():
-        build(
-            words.out, dataset, [t for t in targets if t in (words.targets or targets)], words.golds
-        )
+        chosen = [target for target in targets if target in (words.targets or targets)]
+        if chosen:
+            build(words.out, dataset, chosen, words.golds)
