@@ -138,7 +138,8 @@ def forget(data: Dataset) -> dict[str, str]:
     kinds = [kind for kind in KINDS if kind != "subclass" or data.subclasses]
     if st.session_state.get("form_kind") not in kinds:
         st.session_state.form_kind = "class"
-    kind = st.segmented_control(
+    # Five do not fit side by side, and pills look well in two rows.
+    kind = (st.pills if len(kinds) > 4 else st.segmented_control)(
         "Kind of target", kinds, key="form_kind", format_func=KINDS.__getitem__,
         required=True, label_visibility="collapsed", width="stretch",
     )  # fmt: skip
