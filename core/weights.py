@@ -71,7 +71,9 @@ def unlearn(
 
 def blank(data: Dataset, architecture: Architecture) -> Classifier:
     """A classifier for `data` with weights from torch's current generator."""
-    return architecture.build(data.shape, len(data.classes), *data.moments, mirrors=data.mirrors)
+    model = architecture.build(data.shape, len(data.classes), *data.moments, mirrors=data.mirrors)
+    model.names = data.classes if data.named else ()
+    return model
 
 
 def save(folder: Path, model: Classifier, about: Json) -> None:

@@ -7,7 +7,7 @@ method, by retained accuracy * (1 - forget accuracy), each in [0, 1] (Kodge et a
 test set is never looked at. Results are kept in `assets/tuning/fashion.json`, trial by trial, so
 that a run goes on where it stopped; knobs that won by a point or more became the defaults.
 
-    python assets/scripts/tune.py [--unlearners all] [--trials 20] [--jobs 2] [--target class:Sneaker]
+    python assets/scripts/tune.py [--unlearners all] [--trials 20] [--jobs 2]
 """
 
 import argparse

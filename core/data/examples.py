@@ -98,6 +98,8 @@ class Dataset:
     """The architecture that suits it."""
     mirrors: bool = True
     """Whether a mirrored image is still of its class; digits, for one, do not allow it."""
+    named: bool = True
+    """Whether the classes' names tell what they are; a file without names only numbers them."""
     external: Examples | None = None
     """A second test set from elsewhere (another clinic, say)."""
     subclasses: tuple[str, ...] = ()

@@ -51,6 +51,7 @@ class Npz(Source):
             origin=f"Read from {path.name}.",
             model="resnet18" if train.x.numel() > LARGE else "resnet_mini",
             mirrors=False,  # nobody has said that a mirrored image is still of its class
+            named="class_names" in headers,
         )
 
     def classes(self, argument=""):

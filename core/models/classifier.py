@@ -44,6 +44,8 @@ class Classifier(nn.Module):
         """The `Architecture` and image shape that made it; `fresh` needs them."""
         self.mirrors = True
         """Whether training may mirror its images (see `Dataset.mirrors`)."""
+        self.names: tuple[str, ...] = ()
+        """What its outputs stand for, in words; empty where nobody has said."""
 
     @property
     def taps(self) -> tuple[str, ...]:
@@ -92,7 +94,9 @@ class Classifier(nn.Module):
         """The same architecture with new weights from torch's current generator."""
         architecture, shape = self.recipe
         moments = self.mean.flatten(), self.std.flatten()
-        return architecture.build(shape, self.head.out_features, *moments, mirrors=self.mirrors)
+        made = architecture.build(shape, self.head.out_features, *moments, mirrors=self.mirrors)
+        made.names = self.names
+        return made
 
 
 def pool(h: Tensor) -> Tensor:
