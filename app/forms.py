@@ -254,6 +254,8 @@ def about(kind: type[Unlearner]) -> None:
             f'<div class="fs-small" style="color:{theme().muted}">{escape(cite.authors)}'
             f' ({cite.year}), <a href="{link}" target="_blank">{escape(cite.title)}</a></div>'
         )
+    if kind.caveat:
+        st.html(f'<div class="fs-small fs-caveat">{escape(kind.caveat)}</div>')
     badges = [(f"reads {ACCESS[a]}", True) for a in ACCESS if a in kind.needs]
     badges += [(f"no {ACCESS[a]}", False) for a in ("forget", "retain") if a not in kind.needs]
     st.html('<div class="fs-badges">' + "".join(badge(*b) for b in badges) + "</div>")

@@ -44,6 +44,7 @@ def unlearners() -> list[Json]:
             "levels": sorted(kind.levels),
             "needs": sorted(kind.needs),
             "control": kind.control,
+            "caveat": kind.caveat,
             "knobs": [_knob(one) for one in kind.knobs()],
         }
         for name, kind in UNLEARNERS.items()

@@ -19,7 +19,7 @@ from core.optim import Diverged
 from core.registry import describe
 from core.unlearners.base import Unlearned, Unlearner
 
-LEVELS = {"class": "class:two", "instance": "random:20"}
+LEVELS = {"class": "class:two", "subclass": "subclass:two odd", "instance": "random:20"}
 SHORT = {"epochs", "steps", "share"}
 """Knobs that say how long a method runs."""
 

@@ -111,7 +111,10 @@ def test_a_reading_that_is_not_available_says_why(home):
     [
         ("datasets", {"name", "classes"}),
         ("models", {"name", "title"}),
-        ("unlearners", {"name", "title", "sentence", "levels", "needs", "control", "knobs"}),
+        (
+            "unlearners",
+            {"name", "title", "sentence", "levels", "needs", "control", "caveat", "knobs"},
+        ),
         ("metrics", {"name", "title", "unit", "ideal", "per_tap"}),
     ],
 )

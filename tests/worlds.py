@@ -23,7 +23,10 @@ TRAIN, TEST = 80, 50
 
 @cache
 def data() -> Dataset:
-    """Six classes of 3x8x8 noise, each about a pattern of its own and a common one."""
+    """Six classes of 3x8x8 noise, each about a pattern of its own and a common one.
+
+    Every other image of a class is of its one subclass, the others of its other one.
+    """
     rng = torch.Generator().manual_seed(0)
     k = len(CLASSES)
     patterns = torch.randn(k, 3, 8, 8, generator=rng) + torch.randn(3, 8, 8, generator=rng)
@@ -38,6 +41,8 @@ def data() -> Dataset:
         test=number(x[n:], y[n:], n),
         licence="none",
         origin="Drawn from a fixed seed.",
+        subclasses=tuple(f"{name} {half}" for name in CLASSES for half in ("even", "odd")),
+        fine=2 * y + torch.arange(len(y)) // k % 2,
     )
 
 

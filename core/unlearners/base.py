@@ -59,6 +59,9 @@ class Unlearner(Knobbed, abc.ABC):
     """Batch norm's running statistics: kept, or moved by what the method reads."""
     control: ClassVar[bool] = False
     """A control does not unlearn; it is there to test the audit."""
+    caveat: ClassVar[str] = ""
+    """What to know before choosing it, in one sentence: where at its defaults it is no better than
+    doing nothing, and why."""
     from_original: ClassVar[bool] = True
     """Whether the result descends from the original's weights (retraining's does not)."""
 

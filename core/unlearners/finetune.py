@@ -19,6 +19,9 @@ class Finetune(Unlearner):
     cite: ClassVar = Citation(
         "Golatkar et al.", 2020, "Eternal Sunshine of the Spotless Net", "arxiv.org/abs/1911.04933"
     )
+    caveat: ClassVar = (
+        "At its defaults it still names most of a class: what is not trained on is lost slowly."
+    )
     needs: ClassVar = frozenset({"retain"})
 
     lr: float = knob(0.03, 1e-5, 1.0, "SGD step size", log=True)
