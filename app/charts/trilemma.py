@@ -76,7 +76,7 @@ def draw(marks: Sequence[Mark], gold: Gold | None, theme: Theme, *, attack: str)
             tickformat=f".{digits}%", title=words[side], range=ends, row=1, col=column
         )
         arrow = {"says": "← forgets in words", "keeps": "keeps more →"}[side]
-        more = f" · {left} further out: double-click to see all" if left else ""
+        more = f" · {left} outside" if left else ""
         head(figure, arrow + more, theme.muted, 1, column)
     ends, _ = window(*_spots(marks, gold, "knows"))
     figure.update_yaxes(tickformat="+.0%", nticks=7, range=ends)

@@ -157,7 +157,8 @@ def picture(ask: address.Ask, found: list[Entry], rows: list[dict[str, Any]]) ->
     event = chart(
         drawn, "trilemma", code=comparison.script(ask, theme()), select=("points",),
         about="Each point is a method at its defaults; bars span its seeds, or the 95 % interval of"
-        " one. The strongest of all probes at all taps counts. Click a point to open its run.",
+        " one. The strongest of all probes at all taps counts. Click a point to open its"
+        " run; double-click a panel to see what lies outside.",
     )  # fmt: skip
     chosen = picked(event)
     if chosen:
