@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 CONTROLS = frozenset(name for name, kind in UNLEARNERS.items() if kind.control)
 COLUMNS = {
     "class": ("forget_accuracy_test", "retain_accuracy_test", "aus", "rus_r", "probe_linear",
-              "probe_mlp", "rmia", "kl_forget"),
+              "probe_mlp", "rmia", "kl_forget", "relearn_steps"),
     "subclass": ("forget_accuracy_test", "retain_accuracy_test", "rus_r", "probe_linear",
                  "probe_mlp", "rmia", "kl_forget"),
-    "instance": ("forget_accuracy_train", "retain_accuracy_test", "rus_r", "rmia", "rmia_fpr",
-                 "kl_forget", "kl_retain"),
+    "instance": ("forget_accuracy_train", "retain_accuracy_test", "rmia", "u_mia", "balance",
+                 "structural_collapse", "rus_r", "kl_forget"),
 }  # fmt: skip
 HEADS = {
     "forget_accuracy_test": "Forget acc.",
@@ -37,9 +37,11 @@ HEADS = {
     "probe_linear": "Linear probe",
     "probe_mlp": "MLP probe",
     "rmia": "rMIA",
-    "rmia_fpr": "rMIA false alarms",
+    "u_mia": "U-MIA",
+    "balance": "Balance H",
+    "structural_collapse": "Structural collapse",
     "kl_forget": "KL to gold, forget",
-    "kl_retain": "KL to gold, retain",
+    "relearn_steps": "Relearn steps",
 }
 INSIDE = "Worst probe gap"
 FAR = {"fraction": 0.2, "nats": 2.0}

@@ -15,6 +15,7 @@ STAGES = {
     "original": "Training the original",
     "unlearn": "Unlearning",
     "observe": "Looking at the models",
+    "relearn": "Relearning, to see how soon it comes back",
     "audit": "Taking the readings",
     "figures": "Drawing",
     "save": "Saving",

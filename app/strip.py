@@ -16,8 +16,8 @@ SHOWN = {
               "probe_mlp", "rmia", "kl_forget"),
     "subclass": ("retain_accuracy_test", "forget_accuracy_test", "rus_r", "probe_linear",
                  "probe_mlp", "rmia", "kl_forget"),
-    "instance": ("retain_accuracy_test", "forget_accuracy_train", "rmia", "rmia_fpr", "rus_r",
-                 "kl_forget", "kl_retain"),
+    "instance": ("retain_accuracy_test", "forget_accuracy_train", "rmia", "u_mia", "balance",
+                 "structural_collapse", "rus_r", "kl_forget"),
 }  # fmt: skip
 LABELS = {
     "retain_accuracy_test": "Retained accuracy",
@@ -28,9 +28,10 @@ LABELS = {
     "probe_linear": "Linear probe",
     "probe_mlp": "Non-linear probe",
     "rmia": "Membership attack",
-    "rmia_fpr": "Its false alarms",
+    "u_mia": "Attack on the loss",
+    "balance": "Balance H",
+    "structural_collapse": "Structural collapse",
     "kl_forget": "KL to gold, forget",
-    "kl_retain": "KL to gold, retain",
 }
 BAD = {"light": "#B3261E", "dark": "#F28B82"}
 TONES = {

@@ -3,8 +3,8 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +19,11 @@ from core.explain import grad_cam
 from core.explain.grad_cam import NoMap
 from core.figures import figures, forget_set, map_features, map_rows
 from core.geometry import project
+from core.metrics import relearning
 from core.metrics.outputs import Outputs, observe
+from core.metrics.relearning import Relearned, relearn
 from core.models.projection import Projection
+from core.optim import Diverged
 
 if TYPE_CHECKING:
     from core.records import Progress
@@ -97,18 +100,58 @@ class Bench:
                 progress("observe", done, len(self.models))
                 self.outputs[stage] = self._seen(made)
             progress("observe", len(self.models), len(self.models))
+        if self._relearnable:
+            with self._clock("relearn"), one_thread():
+                for done, (stage, made) in enumerate(self.models.items()):
+                    self.outputs[stage] = self._relearned(stage, made, done, progress)
+                progress("relearn", 1, 1)
 
     def _seen(self, made: "Made") -> Outputs:
-        target = f"{self.data.name} {self.data.digest} {self.target}"
-        found = self.memory.find(made.key, target)
+        found = self.memory.find(made.key, self._about)
         if found is None:
-            device = made.model.mean.device
-            parts = {name: part.to(device) for name, part in self.parts.items()}
+            parts = self._at(made)
             labels = tuple(getattr(self.target, "labels", ()))
             body = self._body(made)
             found = observe(made.model, parts, labels, seconds=made.seconds, body=body)
-            self.memory.keep(made.key, target, found)
+            self.memory.keep(made.key, self._about, found)
         return found
+
+    @property
+    def _about(self) -> str:
+        return f"{self.data.name} {self.data.digest} {self.target}"
+
+    def _at(self, made: "Made") -> dict[str, Examples]:
+        """The sets, where the model is."""
+        device = made.model.mean.device
+        return {name: part.to(device) for name, part in self.parts.items()}
+
+    @property
+    def _relearnable(self) -> bool:
+        """Whether there is a class to learn again, and unseen images of it to tell by."""
+        return self.target.level == "class" and len(self.parts["test_forget"]) > 0
+
+    def _relearned(self, stage: str, made: "Made", done: int, progress: "Progress") -> Outputs:
+        """What the model shows, and how it learned the forgotten classes again."""
+        found = self.outputs[stage]
+        if found.relearned is None:
+            of = len(self.models) * relearning.MOST
+            before = done * relearning.MOST
+            with suppress(Diverged):
+                again = relearn(
+                    made.model,
+                    self._at(made),
+                    self._bar,
+                    lambda step, _: progress("relearn", before + step, of),
+                )
+                found = replace(found, relearned=again)
+                self.memory.keep(made.key, self._about, found)
+        return found
+
+    @property
+    def _bar(self) -> float | None:
+        """What the original's accuracy asks of the others; None before it was looked at."""
+        first: Relearned | None = self.outputs["original"].relearned
+        return None if first is None else first.bar
 
     def _body(self, made: "Made") -> Outputs | None:
         """What the original showed, if the model's body is still the original's."""

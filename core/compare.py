@@ -10,7 +10,7 @@ from core.verdict import PROBES
 Row = Mapping[str, Any]
 """One reading of one run at one tap, as `core.sweep.long` writes it."""
 
-MEMBERSHIP = ("rmia",)
+MEMBERSHIP = ("rmia", "u_mia")
 OUTPUT = {"class": "forget_accuracy_test", "subclass": "forget_accuracy_test"}
 """The reading that tells whether the output has forgotten; for images `forget_accuracy_train`."""
 UTILITY = "retain_accuracy_test"
@@ -58,7 +58,7 @@ class Entry:
     verdicts: tuple[str, ...]
     readings: Mapping[str, Spread]
     inside: Spread | None
-    """The largest gap to gold of any probe at any tap; for single images of the membership attack.
+    """The largest gap to gold of any probe at any tap; for single images of any membership attack.
     Its `value` is the gap itself."""
     seconds: float | None
     failure: str = ""

@@ -94,7 +94,8 @@ class Runs:
         if self.find(recipe):
             return ()
         missing = [stage for stage, one in plan(recipe).items() if not self.zoo.has(one)]
-        return ("data", *missing, "observe", "audit", "figures", "save")
+        again = ("relearn",) if recipe.forget().level == "class" else ()
+        return ("data", *missing, "observe", *again, "audit", "figures", "save")
 
     def fetch(self, dataset: str, progress: Progress = silent) -> "Dataset":
         """The data set, downloaded if need be.

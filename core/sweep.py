@@ -25,6 +25,7 @@ COLUMNS = {
     "probe_mlp": "MLP probe %",
     "rmia": "rMIA %",
     "kl_forget": "KL to gold",
+    "relearn_steps": "relearn steps",
 }
 """Readings of the Markdown table; the Parquet file has all."""
 

@@ -27,6 +27,8 @@ PRIOR = 2
 SIGMAS = 3
 """A verdict makes a dozen such checks: at two deviations every other gold would fail one."""
 
+ATTACKS = ("rmia", "rmia_fpr", "u_mia")
+"""On features, with its false alarms, and on the loss."""
 PROBES = ("probe_linear", "probe_mlp", "probe_norm")
 """A linear probe alone never certifies: a projected class is invisible to it, not to the others."""
 
@@ -100,7 +102,7 @@ def criteria(readings: list[Row], depth: list[Row], level: Level) -> list[Row]:
         last = criterion("representation", "Representation forgotten", inside)
     else:
         gone = [check(at["forget_accuracy_train"], OUTPUT, side)]
-        attack = [check(at[n], MEMBERSHIP + noise(at[n]), "both") for n in ("rmia", "rmia_fpr")]
+        attack = [check(at[n], MEMBERSHIP + noise(at[n]), "both") for n in ATTACKS]
         last = criterion("membership", "Membership as in gold", attack)
     return [
         criterion("utility", "Utility kept", kept),

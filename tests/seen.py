@@ -9,6 +9,7 @@ from core.geometry.etf import simplex_etf
 from core.metrics import METRICS
 from core.metrics.base import Measured
 from core.metrics.outputs import Outputs
+from core.metrics.relearning import Relearned
 
 TAPS = ("stem", "stage1", "penultimate")
 SETS = ("forget", "retain", "test_forget", "test_retain")
@@ -65,7 +66,14 @@ def outputs(
         bias=bias,
         forget_classes=() if instances else forget,
         seconds=seconds,
+        relearned=None if instances else relearned(3 + model),
     )
+
+
+def relearned(steps: int, bar: float = 0.9) -> Relearned:
+    """A model that came back at the last of so many steps."""
+    seen = tuple(range(steps + 1))
+    return Relearned(seen, tuple(float(step == steps) for step in seen), bar, 20)
 
 
 Rows = tuple[Tensor, Tensor, Tensor]

@@ -32,6 +32,8 @@ def rows(report: dict, name: str) -> dict[str, dict]:
 def read(name: str, model: Outputs, tap: str, seed: int = 0) -> Measured | None:
     """The metric's own reading; against gold, the mean over the golds other than `model`."""
     metric = METRICS[name]()
+    if "class" not in metric.levels:
+        return None
     golds = [gold for gold in GOLDS if gold is not model]
     others = {None: [None], "original": [ORIGINAL], "gold": golds}[metric.against]
     found = []

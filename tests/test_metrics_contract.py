@@ -130,7 +130,7 @@ def test_a_model_that_equals_gold_and_cost_nothing_reads_the_ideal(name):
     metric = METRICS[name]
     gold = seen.outputs(OTHERS["gold"], external=True)
     twin = dataclasses.replace(gold, seconds=0.0)
-    if metric.against == "gold":
+    if metric.against == "gold" and metric.ideal != "gold":
         ideal = {"low": metric.low, "high": metric.high}[metric.ideal]
         assert read(name, twin, gold).value == pytest.approx(ideal, abs=1e-6)  # float32 features
     elif metric.unit != "seconds":

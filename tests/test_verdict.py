@@ -57,6 +57,7 @@ def singles(*changed):
         row("forget_accuracy_train", 0.9, [0.89]),
         row("rmia", 0.5, [0.5]),
         row("rmia_fpr", 0.5, [0.5]),
+        row("u_mia", 0.5, [0.5]),
     ]
     return judge(replaced(readings, changed), [], level="instance", golds=1, about="5 images")
 
@@ -181,6 +182,7 @@ def test_the_noise_of_gold_is_some_deviations_of_one_more_seed():
         ("Retained", [row("forget_accuracy_train", 1.0, [0.89])]),
         ("Masked", [row("rmia", 0.8, [0.5])]),
         ("Masked", [row("rmia_fpr", 0.8, [0.5])]),
+        ("Masked", [row("u_mia", 0.8, [0.5])]),
         ("Erased", [row("rmia", 0.6, [0.5])]),  # within what gold's own seeds allow
     ],
 )

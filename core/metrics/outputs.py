@@ -8,6 +8,7 @@ from torch import Tensor
 
 from core.data.examples import Examples
 from core.devices import spread
+from core.metrics.relearning import Relearned
 from core.models.classifier import Classifier
 
 __support__ = True
@@ -37,6 +38,8 @@ class Outputs:
     """The labels that are to be forgotten; empty for an instance target."""
     seconds: float | None = None
     """How long the model took to make, in seconds; None where nobody measured it."""
+    relearned: Relearned | None = None
+    """How a copy of it learned the forgotten classes again; None where nobody tried."""
 
     def at(self, tap: str, *sets: str) -> Tensor:
         """Features of the sets, one below the other (n d)."""
