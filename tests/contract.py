@@ -20,8 +20,11 @@ from core.registry import describe
 from core.unlearners.base import Unlearned, Unlearner
 
 LEVELS = {"class": "class:two", "subclass": "subclass:two odd", "instance": "random:20"}
-SHORT = {"epochs", "steps", "share"}
-"""Knobs that say how long a method runs."""
+SHORT = {
+    "epochs": 1, "steps": 1, "share": 0.01, "noise_steps": 2, "attack": 2,
+    "count": 8, "most": 8, "measured": 4, "images": 32,
+}  # fmt: skip
+"""Knobs that say how long a method runs, or on how much, and what is enough here."""
 
 
 class Stop(Exception):
@@ -34,7 +37,7 @@ def level(cls: type[Unlearner]) -> str:
 
 def brief(cls: type[Unlearner], **settings: Any) -> Unlearner:
     """The method with its defaults, as short as its knobs let it be."""
-    low = {k.name: k.kind(k.low or 1) for k in cls.knobs() if k.name in SHORT}
+    low = {k.name: k.kind(max(k.low or 0, SHORT[k.name])) for k in cls.knobs() if k.name in SHORT}
     return cls(**(low | settings))
 
 
