@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from core import data, registry
 from core.data.examples import DataError, Dataset
-from core.data.targets import ForgetTarget, TargetError, subclasses
+from core.data.targets import ForgetTarget, TargetError, served, subclasses
 from core.data.targets import parse as parse_target
 from core.knobs import KnobError
 from core.models import MODELS
@@ -145,10 +145,9 @@ def _unlearner(
         notices.append(f"{why} Showing {FIRST['unlearner']} instead.")
         name, kind = FIRST["unlearner"], UNLEARNERS[FIRST["unlearner"]]
     if target.level not in kind.levels:
-        served = [n for n, k in UNLEARNERS.items() if target.level in k.levels and not k.control]
-        kinds = " and ".join(f"{level} targets" for level in sorted(kind.levels))
-        notices.append(f"{name} serves {kinds} only. Showing {served[0]} instead.")
-        name, kind = served[0], UNLEARNERS[served[0]]
+        others = [n for n, k in UNLEARNERS.items() if target.level in k.levels and not k.control]
+        notices.append(f"{name} serves {served(kind.levels)} only. Showing {others[0]} instead.")
+        name, kind = others[0], UNLEARNERS[others[0]]
     texts = {k.removeprefix(KNOB): v for k, v in words.items() if k.startswith(KNOB)}
     try:
         return name, kind.parse(texts)

@@ -216,8 +216,8 @@ def refuse_level(method: "Unlearner", target: "ForgetTarget") -> None:
     Raises:
         TargetError: it does not.
     """
-    from core.data.targets import TargetError
+    from core.data.targets import TargetError, served
 
     if target.level not in method.levels:
-        served = " and ".join(sorted(method.levels))
-        raise TargetError(f"{name_of(method)} forgets {served} targets only, not {target}.")
+        kinds = served(method.levels)
+        raise TargetError(f"{name_of(method)} serves {kinds} only, not {target}.")

@@ -1,6 +1,7 @@
 """Forget targets: what is to be forgotten, never how."""
 
 import abc
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final, get_args
 
@@ -13,6 +14,12 @@ __support__ = True
 
 Level = Literal["class", "subclass", "instance"]
 LEVELS: frozenset[Level] = frozenset(get_args(Level))
+
+
+def served(levels: Iterable[str]) -> str:
+    """Kinds of target for a sentence: `class, instance and subclass targets`."""
+    *most, last = sorted(levels)
+    return f"{', '.join(most)} and {last} targets" if most else f"{last} targets"
 
 
 class TargetError(ValueError):

@@ -10,7 +10,7 @@ import torch
 
 from core.data.examples import Examples
 from core.data.split import SETS, Split
-from core.data.targets import LEVELS, ForgetTarget, Level, TargetError
+from core.data.targets import LEVELS, ForgetTarget, Level, TargetError, served
 from core.knobs import Knobbed
 from core.models.classifier import Classifier
 from core.optim import Diverged, OnStep, frozen_norms, silent
@@ -97,8 +97,8 @@ class Unlearner(Knobbed, abc.ABC):
             Diverged: the method's loss or weights are no longer finite.
         """
         if target.level not in self.levels:
-            served = " and ".join(sorted(self.levels))
-            raise TargetError(f"{type(self).__name__} serves {served} targets only, not {target}.")
+            kinds = served(self.levels)
+            raise TargetError(f"{type(self).__name__} serves {kinds} only, not {target}.")
         watched = _watch(split.only(frozenset(self.needs) & set(SETS)))
         start = time.perf_counter()
         model = copy.deepcopy(original).train()
