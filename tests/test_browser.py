@@ -149,6 +149,60 @@ def test_choose_run_and_share(page, server):
     assert second.locator("h1").inner_text() == "Has it really forgotten Sneaker?"
 
 
+def test_compare_shows_all_methods_and_a_click_opens_a_run(page, server):
+    page.goto(f"{server}/compare")
+    page.get_by_text("Which method forgets Sneaker best").wait_for()
+    plot = "[class*=st-key-chart-trilemma] .js-plotly-plot"
+    page.wait_for_function(f"document.querySelectorAll('{plot} .scatterlayer .point').length > 30")
+    page.wait_for_timeout(1500)
+    spot = page.evaluate(
+        f"""() => {{
+            const plot = document.querySelector('{plot}');
+            const trace = plot.data.find(t => t.name && t.name.startsWith('not beaten'));
+            const box = plot.getBoundingClientRect(), full = plot._fullLayout;
+            const [x, y] = [full.xaxis, full.yaxis];
+            return {{
+                name: trace.customdata[0][0],
+                x: box.x + x._offset + x.d2p(trace.x[0]),
+                y: box.y + y._offset + y.d2p(trace.y[0]),
+            }};
+        }}"""
+    )
+    page.mouse.click(spot["x"], spot["y"])
+    method = spot["name"].split()[0]
+    page.wait_for_function(f"location.search.includes('unlearner={method}')")
+    page.get_by_text("Has it really forgotten Sneaker?").wait_for()
+    assert page.faults == []
+
+
+def test_two_runs_stand_side_by_side_by_their_address(page, server):
+    page.goto(f"{server}/compare?a=pour_d&b=pour_d&tab=Leakage")
+    page.get_by_text("A · POUR-D").wait_for()
+    page.get_by_text("B · POUR-D").wait_for()
+    charts = "[class*=st-key-chart-depth] .js-plotly-plot"
+    page.wait_for_function(f"document.querySelectorAll('{charts}').length === 4")
+    assert page.locator("[data-testid=stException]").count() == 0
+    assert page.faults == []
+
+
+def test_images_are_chosen_by_clicking_them(page, server):
+    opened(page, f"{server}/?dataset=fashion&forget=class:Sneaker&unlearner=pour_d")
+    page.get_by_role("radio", name="Images").click()
+    page.get_by_role("button", name="Choose by clicking").click()
+    sheet = page.locator("[class*=st-key-picker-sheet] .nsewdrag").first
+    sheet.wait_for()
+    page.wait_for_timeout(1000)
+    box = sheet.bounding_box()
+    page.mouse.click(box["x"] + 0.65 * box["width"], box["y"] + 0.5 * box["height"])
+    page.get_by_text("9 images chosen, of all classes").wait_for()
+    page.get_by_role("button", name="Use these").click()
+    field = page.get_by_test_id("stTextInputField")
+    page.wait_for_function(
+        "document.querySelector('[data-testid=stTextInputField]').value.split(',').length === 9"
+    )
+    assert field.input_value().startswith("0, 1, 2")
+
+
 def test_a_run_can_be_cancelled_and_leaves_nothing(page, server):
     opened(page, f"{server}/?tab=Details")
     choose(page, "Unlearner", "Retraining")
