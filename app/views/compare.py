@@ -56,7 +56,9 @@ def sidebar(ask: address.Ask) -> tuple[list[str], int, bool]:
         )  # fmt: skip
         seeds = st.number_input("Seeds", 1, 5, key="compare_seeds", step=1)
         wanted = address.read(words)
-        if words["dataset"] != ask.dataset.name or words["forget"] != str(ask.target):
+        if [words["dataset"], words["forget"], wanted.model] != [
+            ask.dataset.name, str(ask.target), ask.model,
+        ]:  # fmt: skip
             for notice in wanted.notices:
                 st.warning(literal(notice), icon=":material/info:")
             if st.button("Show this target", type="primary", width="stretch", key="compare-show"):
