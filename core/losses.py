@@ -19,6 +19,12 @@ def without(logits: Tensor, labels: Tensor) -> Tensor:
     return logits.masked_fill(gone, -torch.inf).softmax(1)
 
 
+def log_odds(logits: Tensor, y: Tensor) -> Tensor:
+    """log p / (1 - p) of the true class (n)."""
+    own = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, y[:, None], True)
+    return logits[own] - logits.masked_fill(own, -torch.inf).logsumexp(1)
+
+
 def gone(target: ForgetTarget, y: Tensor) -> Tensor:
     """What no forgotten image with label `y` (n) may be called again (n m).
 

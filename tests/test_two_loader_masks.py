@@ -139,7 +139,9 @@ def test_salun_on_all_weights_is_random_label_bit_for_bit():
 
 
 def test_l1_sparse_without_its_penalty_is_fine_tuning_bit_for_bit():
-    assert equal(ran("l1_sparse", gamma=0.0, epochs=3).model, ran("finetune", epochs=3).model)
+    settings = {"lr": 0.05, "epochs": 3, "weight_decay": 1e-4}
+    mine = ran("l1_sparse", gamma=0.0, **settings).model
+    assert equal(mine, ran("finetune", **settings).model)
 
 
 def test_the_penalty_is_the_absolute_sum_and_falls_to_zero(monkeypatch):
@@ -177,7 +179,7 @@ def test_only_the_last_parts_move(name, k):
 
 
 def test_cf_k_of_all_parts_is_fine_tuning_bit_for_bit():
-    settings = {"lr": 0.05, "epochs": 1}
+    settings = {"lr": 0.05, "epochs": 1, "weight_decay": 1e-4}
     assert equal(ran("cf_k", k=20, **settings).model, ran("finetune", **settings).model)
 
 

@@ -101,13 +101,13 @@ def test_neggrad_plus_without_its_climb_is_fine_tuning_bit_for_bit():
 
 
 def test_the_less_weight_on_the_retain_set_the_more_is_forgotten():
-    models = [ran("neggrad_plus", alpha=a).model for a in (0.999, 0.95, 0.9)]
+    models = [ran("neggrad_plus", alpha=a).model for a in (1.0, 0.999, 0.9)]
     left = [on(m, "test_forget") for m in models]
     assert all(after <= before + 0.02 for before, after in pairwise(left))
     assert left[0] > 0.5 > left[-1]
 
 
-def test_neggrad_plus_minimises_the_weighted_difference(monkeypatch):
+def test_neggrad_plus_minimises_the_weighted_sum(monkeypatch):
     losses = []
     catch = lambda model, loss, **settings: losses.append(float(loss().detach()))  # noqa: E731
     monkeypatch.setattr("core.unlearners.neggrad_plus.descend", catch)
@@ -116,8 +116,8 @@ def test_neggrad_plus_minimises_the_weighted_difference(monkeypatch):
     f, r = split.forget.float(), split.retain.float()
     with torch.no_grad():
         kept = cross_entropy(worlds.original().train()(r.x), r.y)
-        gone = cross_entropy(worlds.original()(f.x), f.y)
-    assert losses == [pytest.approx(float(0.75 * kept - 0.25 * gone), rel=1e-4)]
+        gone = worlds.original()(f.x).double().softmax(1).gather(1, f.y[:, None]).logit().mean()
+    assert losses == [pytest.approx(float(0.75 * kept + 0.25 * gone), rel=1e-3)]
 
 
 # ---- GA+FT
@@ -132,13 +132,14 @@ def test_the_climb_is_gradient_ascent_and_the_repair_is_fine_tuning_bit_for_bit(
     ):
         with monkeypatch.context() as patch:
             patch.setattr(skipped, "run", nothing)
-            half = ran.__wrapped__("ga_ft", lr=0.01, epochs=1, stop=0.0).model
+            climb_by = {"lr_ascent": 0.005, "epochs_ascent": 50, "clip": 1.0, "stop": 0.0}
+            half = ran.__wrapped__("ga_ft", lr=0.01, epochs=1, **climb_by).model
         assert equal(half, ran(name, **settings).model)
 
 
 def test_the_repair_mends_what_the_climb_broke():
     climbed = ran("gradient_ascent", lr=0.02, batch=128, stop=0.0).model
-    mended = ran("ga_ft", lr_ascent=0.02).model
+    mended = ran("ga_ft", lr_ascent=0.02, epochs_ascent=50, clip=1.0, lr=0.01).model
     assert on(climbed, "forget") <= 0.05
     assert on(mended, "test_retain") >= on(climbed, "test_retain")
 

@@ -17,8 +17,9 @@ from core.unlearners.two_sets import counted
 class GaFt(Unlearner):
     """Gradient ascent as it is here, to its early stop; then fine-tuning as it is here.
 
-    The repair brings back what the climb destroyed, without ever seeing it: at its defaults this
-    forgets next to nothing.
+    The repair brings back what the climb destroyed, without ever seeing it. It stays forgotten only
+    where climb and repair take steps so large that little of the original is left: with small ones
+    next to nothing is forgotten.
     Differs: one round of both with constant step sizes; published forms alternate, or let the
     step sizes fall along a cosine.
     """
@@ -28,16 +29,16 @@ class GaFt(Unlearner):
     )
     needs: ClassVar = frozenset({"forget", "retain"})
 
-    lr_ascent: float = knob(0.005, 1e-5, 1.0, "SGD step size of the climb", log=True)
-    epochs_ascent: int = knob(50, 1, 100, "passes over the forget set at most")
+    lr_ascent: float = knob(0.024, 1e-5, 1.0, "SGD step size of the climb", log=True)
+    epochs_ascent: int = knob(52, 1, 100, "passes over the forget set at most")
     stop: float = knob(
         0.0, 0.0, 1.0, "batch accuracy at which the climb ends, for classes", unit="fraction"
     )
     stop_images: float = knob(
         0.9, 0.0, 1.0, "the same for single images: about what unseen ones reach", unit="fraction"
     )
-    clip: float = knob(1.0, 1e-3, 100.0, "largest gradient norm of the climb", log=True)
-    lr: float = knob(0.01, 1e-5, 1.0, "SGD step size of the repair", log=True)
+    clip: float = knob(8.0, 1e-3, 100.0, "largest gradient norm of the climb", log=True)
+    lr: float = knob(0.077, 1e-5, 1.0, "SGD step size of the repair", log=True)
     epochs: int = knob(1, 1, 100, "passes over the retain set")
     batch: int = knob(128, 1, 1024, "examples a step")
 

@@ -35,6 +35,9 @@ class GKT(Unlearner):
     cite: ClassVar = Citation(
         "Chundawat et al.", 2023, "Zero-Shot Machine Unlearning", "arxiv.org/abs/2201.05629"
     )
+    caveat: ClassVar = (
+        "In the minute of its defaults it loses most of what should be kept: it sees no real image."
+    )
     needs: ClassVar = frozenset()
     levels: ClassVar = frozenset({"class"})
     from_original: ClassVar = False

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
 from core.data.examples import Batch
+from core.losses import log_odds
 from core.models.classifier import Classifier, pool
 from core.models.recode import Recode
 
@@ -62,12 +63,6 @@ def drift(weights: Iterable[Tensor], start: Iterable[Tensor], heavy: Iterable[Te
 def elastic_net(head: Tensor) -> Tensor:
     """0.99 |W|_1 + 0.005 |W|_F^2 of a head's weights."""
     return 0.99 * head.abs().sum() + 0.005 * head.square().sum()
-
-
-def log_odds(logits: Tensor, y: Tensor) -> Tensor:
-    """log p / (1 - p) of the true class (n)."""
-    own = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, y[:, None], True)
-    return logits[own] - logits.masked_fill(own, -torch.inf).logsumexp(1)
 
 
 def near_identity(made: Recode, chance: float) -> Recode:

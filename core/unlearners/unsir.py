@@ -35,16 +35,16 @@ class UNSIR(Unlearner):
     needs: ClassVar = frozenset({"retain"})
     levels: ClassVar = frozenset({"class"})
 
-    shots: int = knob(400, 1, 10_000, "retained images read, of each class", log=True)
-    noises: int = knob(128, 1, 1024, "noise images, over all forgotten classes")
-    noise_steps: int = knob(40, 1, 1000, "Adam steps by which the noise is learnt")
-    weight: float = knob(0.1, 0.0, 100.0, "penalty on the noise's mean square")
-    share: float = knob(0.33, 0.01, 0.9, "share of noise in a batch while impairing")
-    steps: int = knob(60, 1, 5000, "SGD steps of each of the two phases")
-    impair: float = knob(0.02, 1e-5, 1.0, "SGD step size while impairing", log=True)
-    repair: float = knob(0.01, 1e-5, 1.0, "SGD step size while repairing", log=True)
+    shots: int = knob(259, 1, 10_000, "retained images read, of each class", log=True)
+    noises: int = knob(135, 1, 1024, "noise images, over all forgotten classes")
+    noise_steps: int = knob(45, 1, 1000, "Adam steps by which the noise is learnt")
+    weight: float = knob(0.11, 0.0, 100.0, "penalty on the noise's mean square")
+    share: float = knob(0.29, 0.01, 0.9, "share of noise in a batch while impairing")
+    steps: int = knob(55, 1, 5000, "SGD steps of each of the two phases")
+    impair: float = knob(0.037, 1e-5, 1.0, "SGD step size while impairing", log=True)
+    repair: float = knob(0.0086, 1e-5, 1.0, "SGD step size while repairing", log=True)
     batch: int = knob(64, 1, 1024, "examples a step, noise included")
-    clip: float = knob(1.0, 1e-3, 100.0, "largest gradient norm", log=True)
+    clip: float = knob(8.7, 1e-3, 100.0, "largest gradient norm", log=True)
 
     def run(self, model, teacher, split, target, rng, on_step):
         assert isinstance(target, ForgetClasses)  # `levels` has seen to it
