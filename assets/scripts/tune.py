@@ -141,7 +141,7 @@ def main() -> None:
         for done in as_completed(waiting):
             trials.append(done.result())
             trials.sort(key=lambda t: (t["unlearner"], t["trial"]))
-            file.write_text(json.dumps(trials, indent=0) + "\n")
+            file.write_text("[\n" + ",\n".join(map(json.dumps, trials)) + "\n]\n")
             sys.stderr.write(f"{len(trials)} of {len(there) + len(todo)}\r")
     sys.stdout.write(table(trials) + "\n")
 
