@@ -27,6 +27,9 @@ class BadTeacher(Unlearner):
     cite: ClassVar = Citation(
         "Chundawat et al.", 2023, "Can Bad Teaching Induce Forgetting?", "arxiv.org/abs/2205.08096"
     )
+    caveat: ClassVar = (
+        "At its defaults the seed decides whether none or a twelfth of a class is still named."
+    )
     needs: ClassVar = frozenset({"forget", "retain"})
     norms: ClassVar = "frozen"
 

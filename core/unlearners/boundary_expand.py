@@ -31,6 +31,9 @@ class BoundaryExpand(Unlearner):
     cite: ClassVar = Citation(
         "Chen et al.", 2023, "Boundary Unlearning", "arxiv.org/abs/2303.11570"
     )
+    caveat: ClassVar = (
+        "At its defaults it forgets a class and loses about seven points of the others."
+    )
     needs: ClassVar = frozenset({"forget"})
     norms: ClassVar = "frozen"
 

@@ -30,6 +30,9 @@ class EMMN(Unlearner):
     cite: ClassVar = Citation(
         "Chundawat et al.", 2023, "Zero-Shot Machine Unlearning", "arxiv.org/abs/2201.05629"
     )
+    caveat: ClassVar = (
+        "At its defaults it forgets a class and loses about seven points of the others."
+    )
     needs: ClassVar = frozenset()
     levels: ClassVar = frozenset({"class"})
     norms: ClassVar = "frozen"

@@ -40,6 +40,9 @@ class Lotus(Unlearner):
     """
 
     cite: ClassVar = Citation("Spartalis et al.", 2025, "LoTUS", "arxiv.org/abs/2503.18314")
+    caveat: ClassVar = (
+        "At its defaults the seed decides whether a class goes: two of three left most of it named."
+    )
     needs: ClassVar = frozenset({"forget", "retain"})
     levels: ClassVar = frozenset({"class"})
     norms: ClassVar = "frozen"

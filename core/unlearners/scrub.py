@@ -51,6 +51,7 @@ class Scrub(Unlearner):
     cite: ClassVar = Citation(
         "Kurmanji et al.", 2023, "Towards Unbounded Machine Unlearning", "arxiv.org/abs/2302.09880"
     )
+    caveat: ClassVar = "At its defaults up to a tenth of a class may still be named, by the seed."
     needs: ClassVar = frozenset({"forget", "retain"})
     norms: ClassVar = "frozen"
 
