@@ -27,7 +27,9 @@ class GaFt(Unlearner):
     cite: ClassVar = Citation(
         "Lee et al.", 2025, "Unlearning Comparator", "arxiv.org/abs/2508.12730"
     )
-    caveat: ClassVar = "At its defaults the seed decides whether the repair brings back none or an eighth of a class."
+    caveat: ClassVar = (
+        "At its defaults the repair brings back none or an eighth of a class, by the seed."
+    )
     needs: ClassVar = frozenset({"forget", "retain"})
 
     lr_ascent: float = knob(0.024, 1e-5, 1.0, "SGD step size of the climb", log=True)
