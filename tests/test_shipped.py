@@ -65,12 +65,13 @@ def test_every_promised_target_has_three_golds_of_this_data(name):
 
 
 @pytest.mark.parametrize(
-    ("stem", "part", "least"),
+    ("stem", "part", "least", "most"),
     [
-        ("fashion_coarse-resnet_mini-gold-subclass_sneaker-1", "test_forget", 0.5),
-        ("fashion-resnet_mini-gold-random_256-1", "forget", 0.8),
+        # Sneakers that it has never seen lie between the footwear that it knows.
+        ("fashion_coarse-resnet_mini-gold-subclass_sneaker-1", "test_forget", 0.5, 1.0),
+        ("fashion-resnet_mini-gold-random_256-1", "forget", 0.8, 0.99),
     ],
 )
-def test_gold_names_most_of_what_it_has_not_seen_but_not_all(stem, part, least):
+def test_gold_names_what_it_has_not_seen_by_its_class(stem, part, least, most):
     about = json.loads((FOLDER / f"{stem}.json").read_text())["readings"]
-    assert least < about[f"{part}_accuracy"] < 0.999
+    assert least < about[f"{part}_accuracy"] <= most
