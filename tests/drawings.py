@@ -66,7 +66,7 @@ def report(gold: bool) -> dict:
     missing = dict.fromkeys(("original", "unlearned", "gold", "interval", "gold_range", "gap"))
     none = reading("rmia", gold, unavailable=f"because {HOSTILE}") | missing
     return {
-        "target": {"title": HOSTILE, "forget_classes": [FORGET]},
+        "target": {"title": HOSTILE, "level": "class", "forget_classes": [FORGET]},
         "classes": list(CLASSES),
         "taps": {"original": taps, "unlearned": [*taps, "transform"], "gold": taps},
         "readings": [reading("a", gold), none],

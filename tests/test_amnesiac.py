@@ -29,12 +29,12 @@ def test_where_every_batch_holds_a_forgotten_image_nothing_is_left():
 
 
 def test_where_few_batches_do_most_of_the_training_is_left():
-    parts = {n: ran(n, batch=16, repair=0, epochs=1).model for n in ("random:1", "class:two")}
+    parts = {n: ran(n, batch=64, repair=0, epochs=2).model for n in ("random:1", "class:two")}
     assert moved(parts["random:1"]) > 5 * moved(parts["class:two"]) > 0
 
 
 def test_the_repair_gives_back_the_retained_classes_alone():
-    model = ran(batch=32, repair=6, epochs=1).model
+    model = ran(batch=64, repair=6, epochs=1).model
     parts = worlds.parts()
     assert worlds.accuracy(model, parts.test_forget) == 0
     assert worlds.accuracy(model, parts.test_retain) > 0.7

@@ -87,9 +87,10 @@ def opened(page, address):
 
 
 def choose(page, label, option):
-    """Pick an option of a select box."""
+    """Pick an option of a select box, found by typing: a long list draws only what is in sight."""
     box = page.get_by_role("combobox", name=re.compile(re.escape(label)))
     box.click()
+    box.fill(option.partition(" (")[0])
     page.get_by_role("option", name=option, exact=True).click()
 
 

@@ -25,7 +25,7 @@ from core.unlearners.two_sets import climb, named, rounds, some, still
 
 # Step sizes of this world: its forget set gives two to three steps a pass, not twenty.
 HERE: dict[str, dict[str, Any]] = {
-    "neggrad_plus": {"batch": 16, "steps": 200},
+    "neggrad_plus": {"batch": 32, "steps": 80},
     "scrub": {"batch_forget": 16, "msteps": 3, "epochs": 5},
     "fcs": {"lr_forget": 0.02, "lr_contrast": 0.003, "batch": 8, "epochs": 4},
 }
@@ -101,7 +101,7 @@ def test_neggrad_plus_without_its_climb_is_fine_tuning_bit_for_bit():
 
 
 def test_the_less_weight_on_the_retain_set_the_more_is_forgotten():
-    models = [ran("neggrad_plus", alpha=a).model for a in (1.0, 0.999, 0.9)]
+    models = [ran("neggrad_plus", alpha=a, steps=60).model for a in (1.0, 0.9)]
     left = [on(m, "test_forget") for m in models]
     assert all(after <= before + 0.02 for before, after in pairwise(left))
     assert left[0] > 0.5 > left[-1]
